@@ -32,7 +32,7 @@ from manyheads.checks.module_expectations import (
     weights_without_effect,
 )
 
-DEEP = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
+LOWEST_SCORE = 44.0  # scores can lie this far below 0: the number that hides a key must lie deeper
 ONE_PATH = {"": {}}
 
 
@@ -134,7 +134,7 @@ class Subject:
         return self.weights(draw, s, **options), self.inputs(draw, s, scale)
 
     def low_scores(self, draw, s, **options):
-        """Return weights and inputs with which all scores of all heads are near −DEEP.
+        """Return weights and inputs with which all scores of all heads are near −LOWEST_SCORE.
 
         Channel 0 is 1 in every token.
         """
@@ -143,7 +143,7 @@ class Subject:
         # how the queries of each head read channel 0; keys read the opposite
         read = draw(of_keys, len(k) // of_keys)
         read = round_float32(
-            read * ((DEEP * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True))
+            read * ((LOWEST_SCORE * read.shape[1] ** 0.5) ** 0.5 / read.norm(dim=-1, keepdim=True))
         )
         for rows in (q, k):
             rows *= self.flattening
@@ -417,8 +417,8 @@ def round_float32(tensor):
 
 def expect_causal(subject, attempt, draw, s, weights, inputs):
     """Fail unless an edit of later positions leaves earlier ones as they were."""
-    ordinary, steep = (weights, inputs), subject.ascending_scores(draw, s)
-    cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", steep))
+    ordinary, ascending = (weights, inputs), subject.ascending_scores(draw, s)
+    cases = ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", ascending))
     for start, suffix, (weights, (x,)) in cases:
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)

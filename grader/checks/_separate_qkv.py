@@ -482,11 +482,11 @@ def judge_rate(ask, x, heads):
         at_two_seeds(ask(dropout=0.0).in_training_mode()),
         at_two_seeds(ask(dropout=0.0)),
     )
-    calm = near(*asleep).all()
+    is_steady = near(*asleep).all()
     own_rate = "made with dropout = 0 it drops in training all the same"
-    expect(not calm or near(*awake).all(), own_rate, "dropout_rate_fixed")
+    expect(not is_steady or near(*awake).all(), own_rate, "dropout_rate_fixed")
     evidence = "made with dropout = 0 it drops all the same"
-    expect(calm or not is_dropped(*asleep, heads=heads), evidence, "dropout_rate_fixed")
+    expect(is_steady or not is_dropped(*asleep, heads=heads), evidence, "dropout_rate_fixed")
 
 
 def judge_misplaced(ask, x, awake, asleep, unmoved, heads):

@@ -23,7 +23,7 @@ from ._conditions import of_scores
 from ._functions import expect_boolean_mask, expect_shapes, seen_in
 
 # Scores reach down to −50. A finite fill must lie so far below that its weight is 0.
-DEEP = -45.0
+LOW_SCORE = -45.0
 # hidden scores lie this far above the ones that are seen: subtracting 30 does not hide them
 FAR = 45.0
 LARGE = 40, 64  # more tokens than anybody tries by hand
@@ -156,7 +156,7 @@ def test_rows_sum_to_one(attempt, draw, sizes):
 def test_causality(attempt, draw, sizes):
     """gives no weight to the future, and does not depend on it"""
     shape = (sizes.B, sizes.T, sizes.T)
-    scores, hidden = draw(*shape) + DEEP, ~may_look(sizes.T)
+    scores, hidden = draw(*shape) + LOW_SCORE, ~may_look(sizes.T)
     weights = attempt.causal_weights(scores)
     edited = attempt.causal_weights(scores + hidden * (FAR + draw(*shape, scale=3.0)))
     assert_shape(weights, shape, "the weights")
@@ -175,8 +175,8 @@ def test_mask_scores(attempt, draw, sizes):
     ordinary, large = (sizes.T, sizes.U), (draw.integer(*LARGE), draw.integer(*LARGE))
     for shape, among, offset, lift in (
         (ordinary, "ordinary scores", 0.0, 0.0),
-        (ordinary, "low scores", DEEP, 0.0),
-        (ordinary, "scores far below its own", DEEP, FAR),
+        (ordinary, "low scores", LOW_SCORE, 0.0),
+        (ordinary, "scores far below its own", LOW_SCORE, FAR),
         (large, "ordinary scores", 0.0, 0.0),
     ):
         mask = random_mask(draw, *shape)
@@ -221,7 +221,7 @@ def test_leading_dimensions(attempt, draw, sizes):
 def test_causal_weights(attempt, draw, sizes):
     """shares out attention over itself and the past"""
     B, _, T, _ = vars(sizes).values()
-    scores, low, long = draw(B, T, T), draw(B, T, T) + DEEP, draw.integer(*LARGE)
+    scores, low, long = draw(B, T, T), draw(B, T, T) + LOW_SCORE, draw.integer(*LARGE)
     for label, case in (
         ("the weights", scores),
         ("the weights of low scores", low),
@@ -248,7 +248,7 @@ def test_gradients(attempt, reference, draw, sizes):
     mask = random_mask(draw, T, U)
     g, scores = draw(B, T, U) * mask, draw(B, T, U)
     expect_gradient(attempt, reference, "mask_scores", g, mask, scores, mask)
-    g, scores = draw(B, T, T), draw(B, T, T) + DEEP
+    g, scores = draw(B, T, T), draw(B, T, T) + LOW_SCORE
     expect_gradient(attempt, reference, "causal_weights", g, may_look(T), scores)
 
 

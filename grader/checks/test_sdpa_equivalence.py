@@ -304,9 +304,12 @@ def expect_largest(attempt, build, x, answer, differences):
 
     if is_near(answer, worst) or not is_steady(build, x):
         return
-    calm, actual = attempt.max_path_difference(build(dropout=0.0), x), float(answer.output)
+    without_dropout, actual = (
+        attempt.max_path_difference(build(dropout=0.0), x),
+        float(answer.output),
+    )
     evidence = "in training mode it gives another number: dropout is at work while it compares"
-    is_awake = calm.raised is None and is_near(calm, worst)
+    is_awake = without_dropout.raised is None and is_near(without_dropout, worst)
     expect(not is_awake, evidence, "path_difference")
     evidence = "it gives 0, and the paths differ: is one path compared with itself?"
     expect(actual != 0, evidence, "path_difference")

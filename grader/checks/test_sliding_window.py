@@ -26,7 +26,7 @@ from ._functions import (
     seen_in,
 )
 
-DEEP = -40.0  # scores are lowered to this number: a finite fill must lie far below
+LOW_SCORE = -40.0  # scores are lowered to this number: a finite fill must lie far below
 # There are fewer queries (U) than keys (T), and the window (W) is smaller than both. Even a third
 # of the window is two keys.
 SIZES = {"B": [5], "H": [3], "T": [11, 12], "U": [9], "W": [6], "hd": [7], "hv": [13]}
@@ -55,16 +55,16 @@ def qkv(draw, s, queries, keys, *leading, hd=None, hv=None):
 
 
 def qkv_of_low_scores(draw, s, queries, keys, loud=0):
-    """Return q, k and v whose scores lie around DEEP.
+    """Return q, k and v whose scores lie around LOW_SCORE.
 
     A constant channel of the queries meets one of the keys.
 
     Args:
-        loud: the scores of the first `loud` keys lie around −DEEP instead.
+        loud: the scores of the first `loud` keys lie around −LOW_SCORE instead.
     """
     q, k, v = qkv(draw, s, queries, keys)
-    q[..., 0], k[..., 0] = s.hd**0.5, DEEP
-    k[:, :loud, 0] = -DEEP
+    q[..., 0], k[..., 0] = s.hd**0.5, LOW_SCORE
+    k[:, :loud, 0] = -LOW_SCORE
     return q, k, v
 
 

@@ -94,7 +94,7 @@ def groups_of(
         (a, b) for a, b in combinations(answers, 2) if _are_related(comparable[a], comparable[b])
     ]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
-    calm = [
+    answers_and_copies = [
         (a, c)
         for a in answers
         for c in copies & answers.keys()
@@ -113,7 +113,7 @@ def groups_of(
         for a, b in pairs
         if is_difference(outputs[a], outputs[b], outputs[n])
     ]
-    groups["dropped"] = [group for group in calm if group[0] not in copies]
+    groups["dropped"] = [group for group in answers_and_copies if group[0] not in copies]
     of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
     groups |= dict.fromkeys(OF_COPIES, of_copies)
     return {oracle: groups.get(oracle, single) for oracle in ORACLES}
@@ -148,7 +148,9 @@ def groups_within(groups: Groups, calls: Sequence[int]) -> Groups:
     return selected
 
 
-def broken_aspects(compared: Sequence[ObservedReply], groups: Sequence[Groups]) -> ViolatedOracles:
+def oracles_violated_by(
+    compared: Sequence[ObservedReply], groups: Sequence[Groups]
+) -> ViolatedOracles:
     """Return the oracles that a subject violates, each with the group of calls."""
     differs = {
         i for i, observed in enumerate(compared) if not observed.actual.is_same(observed.expected)
@@ -163,8 +165,8 @@ def broken_aspects(compared: Sequence[ObservedReply], groups: Sequence[Groups]) 
     unrecorded = ("device", "values")
     violated = set[tuple[Oracle, tuple[int, ...]]]()
     for oracle, group in pairs:
-        may_be_broken = oracle in unrecorded or not differs.isdisjoint(group)
-        if may_be_broken and is_violated(oracle, [compared[i] for i in group]):
+        may_be_violated = oracle in unrecorded or not differs.isdisjoint(group)
+        if may_be_violated and is_violated(oracle, [compared[i] for i in group]):
             violated.add((oracle, group))
     return frozenset(violated)
 
@@ -188,14 +190,18 @@ def choose_all(
     }
     _choose_again_and_run_last(chosen, groups, subjects)
     for check, check_groups in groups.items():
-        other_asks = [
+        oracle_uses_of_others = [
             choice.asks for id_, choice in chosen.items() if id_ != check and not choice.is_last
         ]
         if (asks := chosen[check].asks) and not chosen[check].is_last:
-            extra_asks = _asked_of_unseen(
-                check, check_groups, subjects, _passing_subjects(subjects, *other_asks), asks
+            extra_oracle_uses = _asked_of_unseen(
+                check,
+                check_groups,
+                subjects,
+                _passing_subjects(subjects, *oracle_uses_of_others),
+                asks,
             )
-            chosen[check] = Chosen((*asks, *extra_asks))
+            chosen[check] = Chosen((*asks, *extra_oracle_uses))
     alone = _passing_subjects(
         subjects, *(choice.asks for choice in chosen.values() if not choice.is_last)
     )
@@ -250,14 +256,14 @@ def _asked_of_unseen(
     """
     unseen = {subject for subject in _passing_subjects(alone, asks) if check in subject.fails}
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
-    extra_asks = list[OracleUse]()
+    extra_oracle_uses = list[OracleUse]()
     for oracle, group in ((a, g) for a in ORACLES for g in groups[a]):
         broken = _violating_subjects(oracle, group, subjects)
         mistakes = {subject for subject in broken if check not in subject.fails}
         if unseen & broken and not unfair & mistakes and 2 * len(mistakes) < len(broken):
-            extra_asks.append(OracleUse(oracle=oracle, calls=(group,)))
+            extra_oracle_uses.append(OracleUse(oracle=oracle, calls=(group,)))
             unseen -= broken
-    return extra_asks
+    return extra_oracle_uses
 
 
 def _with_meanings(
@@ -269,7 +275,7 @@ def _with_meanings(
     """
     # A subject counts for the first oracle that it violates. It may violate later ones for the same
     # reason.
-    labelled_asks, explained = [], set[LabelledProgram]()
+    labelled_oracle_uses, explained = [], set[LabelledProgram]()
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.oracle != "kind"]
         wrong_kind = set[LabelledProgram]().union(
@@ -281,10 +287,10 @@ def _with_meanings(
         broken = breaking - explained - wrong_kind
         explained |= broken
         names = {subject.id for subject in broken} if ask.oracle in TELLING else set()
-        labelled_asks.append(
+        labelled_oracle_uses.append(
             ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask
         )
-    return tuple(labelled_asks)
+    return tuple(labelled_oracle_uses)
 
 
 def _passing_subjects(
@@ -292,7 +298,10 @@ def _passing_subjects(
 ) -> list[LabelledProgram]:
     """Return the subjects that violate no oracle of these checks."""
     pairs = {
-        (ask.oracle, group) for check_asks in asks for ask in check_asks for group in ask.calls
+        (ask.oracle, group)
+        for oracle_uses_of_check in asks
+        for ask in oracle_uses_of_check
+        for group in ask.calls
     }
     return [subject for subject in subjects if subject.broken.isdisjoint(pairs)]
 

@@ -66,9 +66,9 @@ from .choose_visible_oracles import (
     Groups,
     LabelledProgram,
     ViolatedOracles,
-    broken_aspects,
     choose_all,
     groups_within,
+    oracles_violated_by,
 )
 from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
 from .stub import stub_of
@@ -312,7 +312,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     stored_replies, groups = [*map(Replies, recorded.fingerprints)], list(recorded.groups.values())
 
     def violated_oracles(answers: Sequence[Asked]) -> ViolatedOracles:
-        return broken_aspects([answer.observed for answer in answers], groups)
+        return oracles_violated_by([answer.observed for answer in answers], groups)
 
     subjects = list[LabelledProgram]()
     # The fields of replies in which a right attempt differs from the reference. No check compares

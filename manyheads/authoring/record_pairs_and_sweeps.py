@@ -139,11 +139,11 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
     """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
-    curves = (_curve(family, recorded) for family in bank.parametric_mutants)
+    curves = (_sweep_of(family, recorded) for family in bank.parametric_mutants)
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 
-def _curve(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
+def _sweep_of(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
     calls, mutants = recorded.calls, [family.mutant(point) for point in family.grid]
     coarse_replies = dict[int, list[ReplyFingerprint]]()
     detecting, usable = set[int](), list[int]()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .connection import AttemptEnded, Box, End
-from .contents import contents, places_in_box
+from .contents import contents, paths_in_box
 from .host_processes import is_running
 from .level_and_device_names import BoxUnavailable, Level
 from .worker.limits import Limits
@@ -120,7 +120,7 @@ def _planted_secrets(root: Path) -> Iterator[dict[str, object]]:
                 path.write_text(token, encoding="ascii")
                 path.chmod(0o644)
                 stack.callback(path.unlink, missing_ok=True)
-                files += [str(path), *places_in_box(path, contents().binds)]
+                files += [str(path), *paths_in_box(path, contents().binds)]
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))

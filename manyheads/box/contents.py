@@ -54,7 +54,7 @@ class Contents:
     python_library: str = ""  # the folder of libpython in the box, if Python is built with one
 
 
-def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
+def paths_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
     """Return every path in the box at which these binds show a path of the host.
 
     Symbolic links on either side are resolved first.
@@ -89,7 +89,7 @@ def contents() -> Contents:
     else:
         binds.append(Bind(base, _PYTHON))
     emptied = tuple(
-        path for folder in _installed_packages(base) for path in places_in_box(folder, binds)
+        path for folder in _installed_packages(base) for path in paths_in_box(folder, binds)
     )
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
@@ -371,7 +371,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 def _libraries(library: str) -> Iterator[Bind]:
     """Yield the driver's libraries beside libcuda.so.1, unless the box holds the folder anyway."""
-    if not library or places_in_box(Path(library).parent, contents().binds):
+    if not library or paths_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
         if path.name.startswith(LIBRARIES):

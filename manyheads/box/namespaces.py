@@ -27,7 +27,7 @@ from .contents import (
     equipment,
     find_driver,
     gpu_obstacles,
-    places_in_box,
+    paths_in_box,
     separate_gpus,
 )
 from .host_processes import Cgroup, Plan, plan_cgroup
@@ -125,7 +125,7 @@ def launch_request(
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
     # These folders are read-only, so that attempts cannot leave files for others in them.
-    empty = (*inside.emptied, *places_in_box(hidden, binds))
+    empty = (*inside.emptied, *paths_in_box(hidden, binds))
     arguments += [
         argument
         for does in ("--tmpfs", "--remount-ro")

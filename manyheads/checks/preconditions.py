@@ -138,8 +138,8 @@ def leaves_enough(condition: Judged) -> bool:
         if condition.actual.shape == condition.expected.shape
         else NOTHING_LEFT_OUT
     )
-    actual = what_is_left(condition.rule, condition.actual, left_out)
-    expected = what_is_left(condition.rule, condition.expected, NOTHING_LEFT_OUT)
+    actual = remaining_score(condition.rule, condition.actual, left_out)
+    expected = remaining_score(condition.rule, condition.expected, NOTHING_LEFT_OUT)
     finite = actual.isfinite()
     if not bool(finite.any()):
         return True
@@ -148,7 +148,7 @@ def leaves_enough(condition: Judged) -> bool:
     return float(actual[finite].max()) > condition.least * float(expected[0])
 
 
-def what_is_left(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
+def remaining_score(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
     """Return (groups,): the size of the rule's effect in each group."""
     variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
     effect = _weights_of_keys(*variants) if rule == "weighing" else _interaction(*variants)

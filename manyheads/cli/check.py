@@ -18,7 +18,13 @@ from ..course.model import exercises_called
 from ..course_fault import CourseFault
 from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
-from ..student.check_and_keep_result import Checks, Own, done_exercises, read_own, state_of
+from ..student.check_and_keep_result import (
+    Checks,
+    OwnAttempt,
+    done_exercises,
+    read_own_attempt,
+    state_of,
+)
 from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome
 from ..submission.newer_python import note_on_newer_python
 from . import options
@@ -64,7 +70,7 @@ def check(
             with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
                 watch_saves(desk, console if is_text else None, selected)
             return
-        owns = [read_own(desk.course, exercise) for exercise in selected]
+        owns = [read_own_attempt(desk.course, exercise) for exercise in selected]
         begun = [attempt for attempt in owns if attempt.is_begun]
         if not names:
             owns = begun
@@ -87,7 +93,7 @@ def check(
 def show(
     desk: Checks,
     console: Console,
-    owns: Sequence[Own],
+    owns: Sequence[OwnAttempt],
     names: Sequence[str],
     *,
     is_last: bool = True,
@@ -214,7 +220,7 @@ def watch_saves(desk: Checks, console: Console | None, selected: Sequence[Exerci
     for exercise in _saves(course.exercises if console else selected, first_exercise):
         if console is None:
             print("checking what is saved", flush=True)
-            attempts = [read_own(course, candidate) for candidate in selected]
+            attempts = [read_own_attempt(course, candidate) for candidate in selected]
             owns = [attempt for attempt in attempts if attempt.is_started]
             lines = list(as_lines(owns, [result_with_hint(desk, attempt) for attempt in owns]))
             print(
@@ -236,7 +242,7 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
     After a ✓ the next exercise follows: its result, or the function to write if it is not begun.
     """
     course, names = desk.course, [exercise.id]
-    attempt = read_own(course, exercise)
+    attempt = read_own_attempt(course, exercise)
     finished = set[Exercise]()
     while show(desk, console, [attempt], names, is_last=False):
         finished.add(attempt.exercise)
@@ -244,7 +250,7 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
         if upcoming is None:
             console.tell(ALL_DONE)
             return
-        attempt, names = read_own(course, upcoming), [upcoming.id]
+        attempt, names = read_own_attempt(course, upcoming), [upcoming.id]
         console.print()
         if not attempt.is_begun:
             stub = to_write(attempt, next(iter(upcoming.shapes), ""))

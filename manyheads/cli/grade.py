@@ -257,7 +257,7 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
 
 
 MOST_COLLECTED_ROWS = 400  # the most students in the table
-MOST_TOLD = 20  # the most messages with the same label
+MAX_SHOWN = 20  # the most messages with the same label
 
 
 def collect(
@@ -324,7 +324,7 @@ def collect(
     if class_roster is not None and class_roster.unread:
         unread = list_names([repr(name) for name in class_roster.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
-    limit = None if verbose else MOST_TOLD
+    limit = None if verbose else MAX_SHOWN
     verbose_hint = "" if verbose else "Next: the same command with --verbose"
     name(console, "note", collected.notes, verbose_hint, "bright_black", limit)
     changed = [

@@ -22,7 +22,7 @@ from ..course import CourseError, find_course, load_course
 from ..course_fault import CourseFault
 from ..report.command_name import as_called
 from ..report.report_content import Problem, problems
-from ..student.check_and_keep_result import Checks, Own, read_own
+from ..student.check_and_keep_result import Checks, OwnAttempt, read_own_attempt
 from ..student.hints import next_hint
 from ..student.trace import Explained, TraceLine, explain_example, follow_own
 from .student import result_with_hint
@@ -88,10 +88,10 @@ class Editor:
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[Own, str] = {}  # the last hint of each attempt
-        self._traces: dict[Own, list[Explained]] = {}
+        self._hints: dict[OwnAttempt, str] = {}  # the last hint of each attempt
+        self._traces: dict[OwnAttempt, list[Explained]] = {}
 
-    def publish(self, uri: str, attempt: Own) -> None:
+    def publish(self, uri: str, attempt: OwnAttempt) -> None:
         """Check the saved script, and publish its problems.
 
         There are none if the student works in the notebook.
@@ -111,7 +111,7 @@ class Editor:
             types.PublishDiagnosticsParams(uri, diagnostics)
         )
 
-    def hint(self, uri: str, attempt: Own) -> None:
+    def hint(self, uri: str, attempt: OwnAttempt) -> None:
         """Show the next hint, and add it to the diagnostic."""
         shown_hint = next_hint(
             attempt, Checks(attempt.course, self._box, looks=True).result(attempt)
@@ -120,7 +120,7 @@ class Editor:
         self.publish(uri, attempt)
         self.say(f"{shown_hint.title}\n{shown_hint.sentence}".strip())
 
-    def shapes(self, uri: str, attempt: Own, lines: types.Range) -> list[types.InlayHint]:
+    def shapes(self, uri: str, attempt: OwnAttempt, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of a saved file. A file that has not changed is traced only once."""
         if (
             attempt.source.name != attempt.exercise.script.name
@@ -153,7 +153,11 @@ class Editor:
         matches = [exercise for exercise in course.exercises if exercise.script.resolve() == path]
         try:
             with self._lock:
-                return method(uri, read_own(course, matches[0]), *arguments) if matches else None
+                return (
+                    method(uri, read_own_attempt(course, matches[0]), *arguments)
+                    if matches
+                    else None
+                )
         except CourseFault as error:
             self.say(f"course: {error}", types.MessageType.Error)
 

@@ -29,7 +29,12 @@ from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
 from ..report.feedback_archives import FOLDER, folders, zips
 from ..report.report_content import Labels, count_with_noun, labels_of, score_words
-from ..report.score_exports import FORMATS, TELLS_NOTHING, excuses_without_a_word, gradescope_files
+from ..report.score_exports import (
+    FORMATS,
+    WITHOUT_EXPLANATIONS,
+    excuses_without_a_word,
+    gradescope_files,
+)
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
@@ -512,7 +517,7 @@ def export(
         read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
     )
     view = class_of(graded, near, roster, assignment, section, is_decided=gradebook is not None)
-    if format in TELLS_NOTHING:
+    if format in WITHOUT_EXPLANATIONS:
         _say(
             "decided",
             (

@@ -23,11 +23,11 @@ from ..report.terminal import below_ladder, ladder
 from ..result import ExerciseResult
 from ..student.check_and_keep_result import (
     Checks,
-    Own,
+    OwnAttempt,
     checked_at,
     checked_last,
     done_exercises,
-    read_own,
+    read_own_attempt,
     recorded_stub,
 )
 from ..student.hints import Rung, next_hint, note_shown
@@ -62,7 +62,7 @@ def desk_of(
     return desk, console
 
 
-def own_meant(course: Course, name: str | None, command: str) -> Own:
+def meant_exercises(course: Course, name: str | None, command: str) -> OwnAttempt:
     """Return the attempt at the named exercise, or at the one that was checked last.
 
     Raises CourseError.
@@ -71,10 +71,10 @@ def own_meant(course: Course, name: str | None, command: str) -> Own:
     if exercise is None:
         problem = f"{command} which exercise? None was checked here yet"
         raise CourseError(f"{problem}. Next: course {command} {course.exercises[0].id}")
-    return read_own(course, exercise)
+    return read_own_attempt(course, exercise)
 
 
-def result_with_hint(checks: Checks, attempt: Own) -> ExerciseResult | None:
+def result_with_hint(checks: Checks, attempt: OwnAttempt) -> ExerciseResult | None:
     """Return the result of a check, or None if there is no file.
 
     The result includes the first hint, so that hint is noted as shown.
@@ -92,7 +92,7 @@ def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None
     Example: `course hint 01`
     """
     desk, console = desk_of(course, looks=True)
-    attempt = own_meant(desk.course, exercise, "hint")
+    attempt = meant_exercises(desk.course, exercise, "hint")
     with desk:
         shown_hint = next_hint(attempt, desk.result(attempt))
     console.tell(shown_hint.title, shown_hint.sentence, f"Next: {shown_hint.next}")
@@ -113,7 +113,7 @@ def status(
     """
     desk, console = desk_of(course, fresh=fresh, looks=True, quiet=json)
     owns = [
-        read_own(desk.course, exercise)
+        read_own_attempt(desk.course, exercise)
         for exercise in options.exercises_named(desk.course, [], assignment)
     ]
     with desk:
@@ -149,7 +149,7 @@ def trace(
     from ..report.trace_text import LEGEND, fitted_trace
     from ..student.trace import explain_example, follow_own
 
-    attempt = own_meant(course_of(course), exercise, "trace")
+    attempt = meant_exercises(course_of(course), exercise, "trace")
     followed = follow_own(attempt, function, "trace", CROP if values else ())
     console, result, id_ = open_console(), attempt.last_result, attempt.exercise.id
     calls = [explain_example(*call, attempt.source, result) for call in followed.traced_examples]
@@ -191,7 +191,7 @@ def plot(
     from ..student.pictures import pictures
     from ..student.trace import follow_own
 
-    attempt, console = own_meant(course_of(course), exercise, "plot"), open_console()
+    attempt, console = meant_exercises(course_of(course), exercise, "plot"), open_console()
     followed, id_ = follow_own(attempt, function, "plot"), attempt.exercise.id
     drawn = pictures(followed.traced_examples)
     console.tell(*(picture.caption for picture in drawn))
@@ -236,7 +236,7 @@ def ask(
         exercise_named(desk.course, exercise, "ask") if exercise else max(finished, key=checked_at)
     )
     attempt, seed = (
-        read_own(desk.course, chosen),
+        read_own_attempt(desk.course, chosen),
         random.randrange(1_000_000) if seed is None else seed,
     )
     with desk:
@@ -317,7 +317,7 @@ def train(
             (f"train {peer.id}" for peer in loaded.exercises if peer.train is not None), "status"
         )
         raise CourseError(f"{chosen.id} has no module to train. Next: course {able}")
-    attempt, console, losses = read_own(loaded, chosen), open_console(), list[float]()
+    attempt, console, losses = read_own_attempt(loaded, chosen), open_console(), list[float]()
     attempt.must_run("train")
     from ..box.without_namespaces import open_own_box
     from ..box.worker.training import STEPS

@@ -157,9 +157,9 @@ def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candi
     unshared = list(dict.fromkeys(id_ for ids in id_sets for id_ in sorted(ids - shared)))
     candidates = list[Candidate]()
     for m in pairs[0] if shared else ():
-        ids_in_its_place = [] if response.id(m) in shared else unshared
-        if len(ids_in_its_place) <= 1 + MAX_ALTERNATIVES:  # its own id and the alternatives
-            candidates.append(_candidate(response, m, ids_in_its_place))
+        ids_matching_instead = [] if response.id(m) in shared else unshared
+        if len(ids_matching_instead) <= 1 + MAX_ALTERNATIVES:  # its own id and the alternatives
+            candidates.append(_candidate(response, m, ids_matching_instead))
     return candidates
 
 

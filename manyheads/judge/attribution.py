@@ -303,21 +303,23 @@ def _misconceptions_with_hidden(
     failed = _failed_outcomes(hidden)
     written = {v.name for v in verdicts if v.state not in ("unwritten", "undefined")}
     failed_and_written = [outcome for outcome in failed if function_of[outcome.id] in written]
-    new_proofs = _new_proofs(failed_and_written, explaining, proved_only, failed_by)
+    new_evidence = _shown_only_by_hidden_checks(
+        failed_and_written, explaining, proved_only, failed_by
+    )
     new = [
         LocatedMisconception(misconception_in_words(texts, id_), function_of[check])
-        for id_, check in new_proofs.items()
+        for id_, check in new_evidence.items()
     ]
     nontrivial = [outcome for outcome in failed if not outcome.trivial_answer]
     failed_ids = {outcome.id for outcome in nontrivial}
     unexplained = {outcome.id for outcome in nontrivial if not outcome.suspect}
-    if explaining or can_cause(new_proofs, unexplained, failed_ids, lambda: failed_by):
+    if explaining or can_cause(new_evidence, unexplained, failed_ids, lambda: failed_by):
         together = sorted((*explaining, *new), key=lambda m: m.id == UNTOUCHED)
         return together, list(proved_only)
     return [], [*proved_only, *new]
 
 
-def _new_proofs(
+def _shown_only_by_hidden_checks(
     failed: Sequence[CheckOutcome],
     explaining: Sequence[LocatedMisconception],
     proved_only: Sequence[LocatedMisconception],
@@ -339,12 +341,12 @@ def _new_proofs(
     """
     known_ids = _known_ids((*explaining, *proved_only))
     explained = set[str]().union(*(c for m in explaining for c in failed_by.get(m.id, ())))
-    new_proofs: dict[str, str] = {}
+    new_evidence: dict[str, str] = {}
     for outcome in failed:
         is_new = bool(outcome.suspect) and outcome.suspect not in known_ids
         if is_new and outcome.id not in explained:
-            new_proofs.setdefault(outcome.suspect, outcome.id)
-    return new_proofs
+            new_evidence.setdefault(outcome.suspect, outcome.id)
+    return new_evidence
 
 
 def _known_ids(misconceptions: Sequence[LocatedMisconception]) -> set[str]:

@@ -184,9 +184,9 @@ class RepliesByFunction:
             for name in wrong_functions
             if name in proven or self.is_seen(id_, self.wrong[name])
         ]
-        proven_elsewhere = sorted(proven)  # `with_evidence` has the wrong functions among them
+        shown_elsewhere = sorted(proven)  # `with_evidence` has the wrong functions among them
         detecting = (name for name in wrong_functions if self._detects(name, id_))
-        return next(chain(with_evidence, proven_elsewhere, detecting, wrong_functions), "")
+        return next(chain(with_evidence, shown_elsewhere, detecting, wrong_functions), "")
 
     def _mutants(self, id_: str) -> list[int]:
         """Return the indices of the mutants of a misconception."""

@@ -107,7 +107,7 @@ Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 # In such a message, these numbers are not sizes.
 _POSITIONS = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
-ANOTHER_SIZE, WITHHELD_NUMBER, CUT = "another size", "some number", "…"
+ANOTHER_SIZE, REDACTED_NUMBER, CUT = "another size", "some number", "…"
 # A number in a text, its exponent, and its percent sign. Text is searched because some checks build
 # sentences with an f-string. In an `Evidence`, numbers are values.
 _NUMBER_IN_TEXT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)((?:e[+-]?\d+)?)(%?)(?!\w|\.\d)")
@@ -435,7 +435,7 @@ class _Policy:
         self._products = {a * b for a in sizes for b in (*sizes, *_PACKED_LAYERS)}
         larger_sizes = {size for size in chain.from_iterable(returned) if size > self._largest}
         # sizes that the attempt returned and that do not follow from the known sizes
-        self._withheld = larger_sizes - self._products
+        self._redacted_sizes = larger_sizes - self._products
         self._factors = _factors(sizes, calls)
 
     def show(self, value: Value) -> str:
@@ -457,13 +457,13 @@ class _Policy:
 
     def _size(self, size: int) -> str:
         """Return a size, count or position as the report shows it, perhaps ANOTHER_SIZE or CUT."""
-        if abs(size) in self._withheld:
+        if abs(size) in self._redacted_sizes:
             return ANOTHER_SIZE
         is_known = abs(size) <= self._largest or size in self._products
-        return str(size) if is_known or not self._withheld else CUT
+        return str(size) if is_known or not self._redacted_sizes else CUT
 
     def _factor(self, number: Number) -> str:
-        """Return the nearest factor that mistakes make, or WITHHELD_NUMBER if none is near.
+        """Return the nearest factor that mistakes make, or REDACTED_NUMBER if none is near.
 
         The attempt's own number is never shown, because its last digits could be a message.
         """
@@ -472,7 +472,7 @@ class _Policy:
         # each digit beyond the third makes the tolerance ten times smaller
         tolerance = NEAR * min(1.0, 10.0 ** (3 - number.digits))
         if not math.isclose(nearest, factor, rel_tol=tolerance):
-            return WITHHELD_NUMBER
+            return REDACTED_NUMBER
         return f"{math.copysign(nearest, number.value):.4g}"
 
     def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
@@ -488,7 +488,7 @@ class _Policy:
         digits, exponent, percent = match.groups()
         number = float(digits + exponent)
         if percent:
-            return match[0] if number < _MOST_PERCENT else WITHHELD_NUMBER
+            return match[0] if number < _MOST_PERCENT else REDACTED_NUMBER
         if exponent or "." in digits:
             significant_digits = digits.replace(".", "").lstrip("0")
             return self._factor(Number(number, len(significant_digits)))

@@ -180,10 +180,10 @@ def choose_failure(
     ids = [misconception.id for misconception in explaining if name in misconception.functions]
 
     def shows(id_: str, failure: Failure) -> bool:
-        is_proven = id_ == failure.implied_misconception or any(
+        has_evidence = id_ == failure.implied_misconception or any(
             id_ in replies_by_function.misconceptions_shown_by(i) for i in failure.calls
         )
-        return is_proven or replies_by_function.is_seen(id_, failure.calls)
+        return has_evidence or replies_by_function.is_seen(id_, failure.calls)
 
     def rank(failure: Failure) -> tuple[int, bool, int, bool]:
         shows_first = bool(ids) and shows(ids[0], failure)

@@ -32,7 +32,7 @@ from ..submission.intake_journal import State, read_memory
 COURSE = Path("source") / "course"  # part of the autograder's zip
 RESULTS = Path("results") / "results.json"  # the file that Gradescope reads
 STUDENT = "student"  # a placeholder, because results.json has no names
-MOST_SAID = 20  # sentences about files that are not graded
+MAX_MESSAGES = 20  # sentences about files that are not graded
 _SAYS = {
     Level.NAMESPACES: (
         "Your code ran in a box of its own: without network, and with nothing of the grader "
@@ -114,8 +114,8 @@ def _grade_files(
         f"not graded: {e.origin.path} is of {labels.assignment(e.assignment.id)}, not of this one"
         for e in misplaced
     ]
-    if len(lines) > MOST_SAID:
-        lines[MOST_SAID:] = [f"and {len(lines) - MOST_SAID} more files"]
+    if len(lines) > MAX_MESSAGES:
+        lines[MAX_MESSAGES:] = [f"and {len(lines) - MAX_MESSAGES} more files"]
     if other_count := len(collected.refusals) - len(attempts):
         lines.append(
             f"{other_count} other {'file is' if other_count == 1 else 'files are'} no script and "

@@ -30,7 +30,7 @@ from ..report.report_content import (
     adjustment_text,
     attempt_words,
     exercise_adjustments,
-    said_of_not_graded,
+    reason_not_graded,
 )
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
 from ..submission import Source, Submission, read_exercise, read_text, size_limit
@@ -298,7 +298,7 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
     If the exercise is not graded, return a sentence about that.
     """
     if not result.is_graded:
-        return f"{said_of_not_graded(result)}\n"
+        return f"{reason_not_graded(result)}\n"
     lines = []
     for check in (check for check in result.checks if check.id in cell.checks):
         passed = check.outcome == "passed"

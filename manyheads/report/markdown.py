@@ -118,27 +118,29 @@ def attempt_text(result: ExerciseResult) -> str:
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
-    deep = "  " if function.name else ""
+    indent = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
     yield from (
-        one_line(f"{deep * (index > 0)}{line}") for index, line in enumerate(head.splitlines())
+        one_line(f"{indent * (index > 0)}{line}") for index, line in enumerate(head.splitlines())
     )
     for role, text, checks in function.details:
         if checks:
-            yield from _lines_of_score(text, checks, deep)
+            yield from _lines_of_score(text, checks, indent)
         else:
-            yield f"{deep}{_BEFORE.get(role, '')}{one_line(text)}"
+            yield f"{indent}{_BEFORE.get(role, '')}{one_line(text)}"
 
 
 _BEFORE = {"evidence": "  ", "hint": "hint: "}
 
 
-def _lines_of_score(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
-    wide = SENTENCE - len(deep)
+def _lines_of_score(
+    sentence: str, checks: Sequence[CheckResult], indent: str = ""
+) -> Iterator[str]:
+    wide = SENTENCE - len(indent)
     first_line, *further_lines = textwrap.wrap(one_line(sentence), wide) or [""]
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
-    yield f"{deep}{first_line:<{wide}}  {scored:>10}"
-    yield from (f"{deep}{line}" for line in further_lines)
+    yield f"{indent}{first_line:<{wide}}  {scored:>10}"
+    yield from (f"{indent}{line}" for line in further_lines)
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:

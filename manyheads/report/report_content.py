@@ -25,7 +25,7 @@ from ..result import (
     names_and_reason,
     total_of,
 )
-from ..student.check_and_keep_result import Own
+from ..student.check_and_keep_result import OwnAttempt
 from ..student.hints import which_of
 from ..submission import Source, is_reserved
 from ..submission.roster_and_times import fold_case
@@ -411,7 +411,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     """Return the report on an attempt."""
     if not result.is_graded:
         return AttemptWords(
-            NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),)
+            NOT_GRADED, False, (FunctionReport("", NOT_GRADED, reason_not_graded(result)),)
         )
     functions = tuple(function_reports(result))
     has_mistake = any(function.mark == WRONG for function in functions)
@@ -440,7 +440,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     return AttemptWords(mark, result.is_done, functions, folded, hint)
 
 
-def said_of_not_graded(result: ExerciseResult) -> str:
+def reason_not_graded(result: ExerciseResult) -> str:
     """Return the sentence that a student reads in place of points."""
     if result.not_readable:
         names, reason = names_and_reason(result.not_readable)
@@ -640,7 +640,7 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
     return without_edits(result).model_copy(update=bare)
 
 
-def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
+def as_lines(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
     """Yield a line for each mistake, as compilers do: path:line:column: error: sentence.
 
     In a notebook the position is always 1:1.
@@ -658,7 +658,7 @@ def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> I
             yield f"{attempt.path}:{position}: error: {problem.sentence}"
 
 
-def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
+def as_json(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]) -> str:
     """Return the results as one JSON object.
 
     An attempt without a result has no checks; its note gives the reason.

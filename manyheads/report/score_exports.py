@@ -254,7 +254,7 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
 
 FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
-TELLS_NOTHING = ("canvas", "moodle")  # formats that have no cell for an explanation
+WITHOUT_EXPLANATIONS = ("canvas", "moodle")  # formats that have no cell for an explanation
 # For formats without a word for an excuse: the effect, and the instructor's next step there
 _WITHOUT_EXCUSES = {
     "moodle": ("Moodle", "its cell is blank. Next: exclude that grade in Moodle's grader report"),

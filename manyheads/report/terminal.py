@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from ..student.check_and_keep_result import Own, from_here
+from ..student.check_and_keep_result import OwnAttempt, from_here
 from ..student.hints import Rung
 from ..submission import proved_line
 from .class_summary import GRAVE, SHARES, AssignmentView, Cell, ClassView, Column
@@ -166,15 +166,15 @@ class HintLine:
     Attributes:
         function: The name of the function; "" for the whole attempt.
         hint: The hint.
-        deep: The number of columns by which it is indented.
+        indent: The number of columns by which it is indented.
     """
 
     function: str
     hint: str
-    deep: int
+    indent: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield _indent(f"hint: {self.hint}", self.deep, "cyan")
+        yield _indent(f"hint: {self.hint}", self.indent, "cyan")
 
 
 def exercise_report(
@@ -230,7 +230,7 @@ def fitted_report(
     return report if fits else exercise_report(result, label=label, after=after, brief=True)
 
 
-def next_of(attempt: Own, result: ExerciseResult) -> str:
+def next_of(attempt: OwnAttempt, result: ExerciseResult) -> str:
     """Return the next step for an attempt that is not done.
 
     If everything that is written is right, it is the next unwritten function.
@@ -245,7 +245,7 @@ def next_of(attempt: Own, result: ExerciseResult) -> str:
     return f"Next: {stub and f'write {stub}, then: '}course check {id_}"
 
 
-def to_write(attempt: Own, name: str) -> str:
+def to_write(attempt: OwnAttempt, name: str) -> str:
     """Return the name of what to write, and its line.
 
     For a class with unwritten methods, it is the first of these methods.
@@ -266,7 +266,7 @@ _STYLES = {
 
 
 def _function(function: FunctionReport) -> list[RenderableType]:
-    deep = 4 if function.name else 2
+    indent = 4 if function.name else 2
     renderables: list[RenderableType] = []
     if function.name:
         renderables.append(Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
@@ -274,24 +274,24 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         renderables.append(Hanging("  ", function.says, "bold"))
     for role, text, checks in function.details:
         if checks:
-            renderables.append(_fold_sentence(text, checks, deep))
+            renderables.append(_fold_sentence(text, checks, indent))
         elif role == "hint":
-            renderables.append(HintLine(function.name, text, deep))
+            renderables.append(HintLine(function.name, text, indent))
         elif role != "next":  # the caller prints the next command last
             is_evidence = role == "evidence"
             renderables.append(
-                _indent(text, deep + 2 * is_evidence, "yellow" if is_evidence else "")
+                _indent(text, indent + 2 * is_evidence, "yellow" if is_evidence else "")
             )
     return renderables
 
 
-def _indent(text: str, deep: int, style: str) -> RenderableType:
-    return Padding(Text(text, style=style), (0, 0, 0, deep))
+def _indent(text: str, indent: int, style: str) -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, indent))
 
 
-def _fold_sentence(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:
+def _fold_sentence(sentence: str, checks: Sequence[CheckResult], indent: int = 2) -> RenderableType:
     return _Scored(
-        " " * deep, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks)
+        " " * indent, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks)
     )
 
 
@@ -354,7 +354,7 @@ _STATES: dict[str, tuple[str, str]] = {
 
 
 def below_ladder(
-    owns: Sequence[Own], results: Sequence[ExerciseResult | None]
+    owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]
 ) -> Iterator[Text | str]:
     """Yield notes about the files that are read, and the next step.
 

@@ -106,9 +106,10 @@ def fitted_trace(
 
     if is_whole or not console.is_terminal or height([full_report]) <= room:
         return full_report, 0
-    order = sorted(calls, key=_is_brief)
+    order = sorted(calls, key=_is_one_line)
     reports = [
-        _in_one_line(call) if _is_brief(call) else trace_report(shorten(call, 0)) for call in order
+        _in_one_line(call) if _is_one_line(call) else trace_report(shorten(call, 0))
+        for call in order
     ]
     for index, call in enumerate(order):
         fuller = [
@@ -125,7 +126,7 @@ def fitted_trace(
     return SegmentLines(lines, new_lines=True), height([full_report]) - len(lines)
 
 
-def _is_brief(call: Explained) -> bool:
+def _is_one_line(call: Explained) -> bool:
     """Return whether one line is enough for a call.
 
     That is so if it is right, stopped before its first operation, or waits for another function.

@@ -54,7 +54,7 @@ class _Kept(BaseModel):
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnAttempt:
     """A student's own attempt at an exercise.
 
     Attributes:
@@ -116,9 +116,9 @@ class Own:
             if not self.source.note:  # the result shows the note
                 why = "is as it was handed out" if named_path.exists() else "is not here"
                 return f"{self.source.name} is judged, for {named_path.name} {why}."
-        return next(filter(None, map(self._said_of_a_copy, sorted(other_names))), "")
+        return next(filter(None, map(self._note_on_copied_file, sorted(other_names))), "")
 
-    def _said_of_a_copy(self, name: str) -> str:
+    def _note_on_copied_file(self, name: str) -> str:
         """Return why a file with a longer name than the exercise's is not judged.
 
         "" if it is no such file.
@@ -160,7 +160,7 @@ class Own:
             )
 
 
-def read_own(course: Course, exercise: Exercise) -> Own:
+def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
     """Return the student's attempt at an exercise, from the folder exercises/.
 
     It is the script, or the notebook if only the notebook was changed or only it exists. If neither
@@ -170,7 +170,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
     if not source.missing and source.code_digest != stub:
-        return Own(course, exercise, source, True)
+        return OwnAttempt(course, exercise, source, True)
     if misnamed := _other_name(course, exercise):
         expected_path = script.with_suffix(Path(misnamed).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
@@ -189,7 +189,7 @@ def read_own(course: Course, exercise: Exercise) -> Own:
         source = replace(source, problem=problem)
     elif script.exists():
         source = read_file(script, kib)
-    return Own(course, exercise, source, False)
+    return OwnAttempt(course, exercise, source, False)
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
@@ -274,7 +274,7 @@ def done_exercises(course: Course) -> set[Exercise]:
     for exercise in course.exercises:
         # A file of the course is missing. Checking that exercise reports it.
         with suppress(CourseError):
-            result = read_own(course, exercise).last_result
+            result = read_own_attempt(course, exercise).last_result
             if result is not None and result.is_done:
                 completed.add(exercise)
     return completed
@@ -370,7 +370,7 @@ class Checks(ExitStack):
             self._box = self.enter_context(open_own_box(meta=True))
         return self._box
 
-    def result(self, attempt: Own) -> ExerciseResult:
+    def result(self, attempt: OwnAttempt) -> ExerciseResult:
         """Return the result of the visible checks, or the kept result if nothing has changed since.
 
         The result is kept.
@@ -394,7 +394,7 @@ class Checks(ExitStack):
         attempt.keep(result)
         return result
 
-    def _run(self, attempt: Own) -> ExerciseResult:
+    def _run(self, attempt: OwnAttempt) -> ExerciseResult:
         box = self.box()
         from .check_attempt import check_source
 

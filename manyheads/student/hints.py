@@ -25,7 +25,7 @@ from .check_and_keep_result import from_here
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
     from ..diagnosis.bank import AllWords
-    from .check_and_keep_result import Own
+    from .check_and_keep_result import OwnAttempt
 
 # a file in FOLDER: for each exercise, the number of hints shown for each mistake of a function
 NOTE = "hints.json"
@@ -49,7 +49,7 @@ class Hint:
     next: str
 
 
-def next_hint(attempt: Own, result: ExerciseResult) -> Hint:
+def next_hint(attempt: OwnAttempt, result: ExerciseResult) -> Hint:
     """Return the next hint for this attempt, and record it as shown."""
     id_, root = attempt.exercise.id, attempt.course.root
     if result.is_done:

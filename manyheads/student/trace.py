@@ -46,7 +46,7 @@ from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, proved_line
 from ..submission.source import in_cells, printable
-from .check_and_keep_result import Own
+from .check_and_keep_result import OwnAttempt
 from .choose_example_calls import Example, OriginTable, examples_named, origins, with_twin
 from .train_model import sentence_examples
 
@@ -197,7 +197,7 @@ def follow(
 
 
 def follow_own(
-    attempt: Own,
+    attempt: OwnAttempt,
     function: str | None,
     command: str,
     crop: tuple[int, ...] | None = None,
@@ -639,8 +639,8 @@ def slices_in_words(step: Step) -> str:
 
 
 def _range_in_words(slice_: Slice) -> str:
-    is_one_place = slice_.stop == slice_.start + 1
-    return str(slice_.start) if is_one_place else f"{slice_.start}–{slice_.stop - 1}"
+    is_single_position = slice_.stop == slice_.start + 1
+    return str(slice_.start) if is_single_position else f"{slice_.start}–{slice_.stop - 1}"
 
 
 def _overlap(slices: Sequence[Slice]) -> str:

@@ -252,7 +252,7 @@ class TrainingRun:
             at: When it is sent, for the error message.
             undefined: The error message if the attempt uses a name that the file does not define.
         """
-        with _told_at(at):
+        with _noted_at(at):
             reply = self.ask(message)
         if reply.raised is not None:
             why = is_undefined(reply.raised) and undefined
@@ -261,7 +261,7 @@ class TrainingRun:
 
 
 @contextmanager
-def _told_at(at: str) -> Iterator[None]:
+def _noted_at(at: str) -> Iterator[None]:
     try:
         yield
     except AttemptEnded as ended:
@@ -281,7 +281,7 @@ def own_training_run(
         TrainingStopped: The attempt cannot be imported, or its module cannot be used.
     """
     imported, name = f"while {sanitize(source.name)} was imported", attention.target
-    with _told_at(imported):
+    with _noted_at(imported):
         loaded = load(box, replace(limits, seconds_per_attempt=SECONDS), source.load())
     try:
         if loaded.raised is not None:

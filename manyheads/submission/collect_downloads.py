@@ -37,7 +37,7 @@ from .download_layouts import (
     name_without_suffix,
     person_called,
 )
-from .find import Exercises, NotPlaced, location_of_error, plain
+from .find import Exercises, NotPlaced, assignment_of_file, plain
 from .intake_journal import (
     TIMESTAMP,
     IntakeCandidate,
@@ -231,7 +231,7 @@ class _Run:
         if closed_download and not is_ones:  # it may hold the work of a whole class
             collected.tell(path, closed_download)
             return
-        not_placed = list[tuple[str, str]]()
+        without_exercise = list[tuple[str, str]]()
         source = None if download.is_of_one or is_known else _source_memory(path)
         parsed = interpret(download, self.exercises.course)
         persons = defaultdict[Person, list[HandIn]](list)
@@ -256,7 +256,7 @@ class _Run:
             if person.platform == FOLDERS:
                 candidates = _with_times(candidates, path, source)
             closed += [(student, hand_in) for hand_in in unread for student in students]
-            not_placed += [(student, name) for name in unplaced for student in students]
+            without_exercise += [(student, name) for name in unplaced for student in students]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, collected)
             assignments |= {candidate.assignment for candidate in candidates}
@@ -271,7 +271,7 @@ class _Run:
         likely = [self.only] if self.only else [*assignments]
         self._keep_unread(path, source)
         self._note_unread(closed, printable_name(path.name), likely)
-        self._note_unplaced(not_placed, likely)
+        self._note_unplaced(without_exercise, likely)
 
     def _note_unplaced(
         self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]
@@ -365,7 +365,7 @@ class _Run:
         files = [file for file in opened if not file[0].refused]
         if hand_in.person.platform == CLONES:
             files = [
-                file for file in files if self.exercises.is_in_place(file[0].path[:-1])
+                file for file in files if self.exercises.is_where_expected(file[0].path[:-1])
             ] or files
         for member, content in files:
             name = hand_in.name if member.path == hand_in.member.path else member.name
@@ -389,7 +389,7 @@ class _Run:
                 "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
                 "graded"
             )
-        assignment, stem = location_of_error(self.exercises.exercise_of(name, content, budget))
+        assignment, stem = assignment_of_file(self.exercises.exercise_of(name, content, budget))
         roster = self.people.roster
         members = [] if roster is None else roster.students_of(person)
         changes: dict[str, object] = {
@@ -404,7 +404,9 @@ class _Run:
         origin = hand_in.origin.model_copy(
             update=changes | {"download": printable_name(download.name)}
         )
-        rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
+        rank = self.exercises.is_plain(name) * (
+            1 + self.exercises.is_where_expected(member.path[:-1])
+        )
         return IntakeCandidate("", assignment, stem, ending, origin, rank)
 
     def _note_unread(

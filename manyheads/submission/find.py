@@ -393,7 +393,7 @@ class Exercises:
         """Return whether the name has no words except those of an exercise, and known endings."""
         return self._by_name(name) is not None
 
-    def is_in_place(self, folders: Sequence[str]) -> bool:
+    def is_where_expected(self, folders: Sequence[str]) -> bool:
         """Return whether these folders end as in the course's repository."""
         released_folders = (
             assignment.exercises_folder.relative_to(assignment.root).parts
@@ -442,7 +442,7 @@ class Exercises:
         return {name: exercise for name, exercise in pairs if times[name] == 1}
 
 
-def location_of_error(target: Exercise | Assignment) -> tuple[Assignment, str]:
+def assignment_of_file(target: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and the file's name there without its ending."""
     return (
         (target, target.id) if isinstance(target, Assignment) else (target.assignment, target.stem)

@@ -33,10 +33,10 @@ from .find import (
     Exercises,
     NotGraded,
     Submission,
+    assignment_of_file,
     closed_in,
     find_submissions,
     is_student,
-    location_of_error,
     plain,
     printable_name,
 )
@@ -566,7 +566,7 @@ def _misplaced_work(
         elif plain(folder) in by_name:
             ids = {by_name[plain(folder)]}
         elif exercise is not None:
-            ids = {location_of_error(exercise)[0].id}
+            ids = {assignment_of_file(exercise)[0].id}
         else:
             ids = submitted_ids
         for id_ in ids:

@@ -454,7 +454,7 @@ _NAMED = re.compile(
 # Also matches sentences about code that is not visible where it stands. These name the cell from
 # the beginning.
 _OR_STANDS = _NAMED.pattern.replace("|written|", "|written|it stands|that begins|")
-_PLACED = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
+_LINE_IN_MESSAGE = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: Source, line: int, edit: str = "") -> ProvedLine:
@@ -483,7 +483,7 @@ def in_cells(sentence: str, source: Source) -> str:
 
 def named_line(sentence: str, source: Source) -> int:
     """Return the line of the attempt's text that a sentence names, with or without cell; or 0."""
-    match = _PLACED.search(sentence)
+    match = _LINE_IN_MESSAGE.search(sentence)
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
     return int(match[2]) + (source.cells[int(match[3]) - 1] - 1 if match[3] else 0)

@@ -10,7 +10,11 @@ import torch
 from torch import Tensor
 
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, Replies
-from manyheads.authoring.choose_visible_oracles import ViolatedOracles, broken_aspects, groups_of
+from manyheads.authoring.choose_visible_oracles import (
+    ViolatedOracles,
+    groups_of,
+    oracles_violated_by,
+)
 from manyheads.authoring.record_fault_dictionary import answers_of, store_replies, without_rounding
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
@@ -134,7 +138,7 @@ def reply_violations(call: Call, f: Function) -> tuple[int | None, ViolatedOracl
     recorded = calls(call)
     stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
     positions = store_replies(stored_replies, {"f": f}, answers)
-    violations = broken_aspects(
+    violations = oracles_violated_by(
         [answer.observed for answer in answers], list(recorded.groups.values())
     )
     (stored,), aspects = without_rounding(stored_replies, positions, violations)

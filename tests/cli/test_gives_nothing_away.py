@@ -20,7 +20,7 @@ from manyheads.cli.student import result_with_hint as checked
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.report_content import without_ids
-from manyheads.student.check_and_keep_result import Checks, read_own
+from manyheads.student.check_and_keep_result import Checks, read_own_attempt
 from manyheads.student.choose_example_calls import examples
 from manyheads.student.hints import next_hint
 from manyheads.student.trace import explain_example, follow
@@ -91,7 +91,7 @@ def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
     third is nearly the answer.
     """
-    attempt = read_own(course, exercise)
+    attempt = read_own_attempt(course, exercise)
     source, result = attempt.source, checked(Checks(course, box), attempt)
     assert result is not None
     report: list[Any] = [without_ids(result).model_dump(mode="json")]

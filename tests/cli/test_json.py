@@ -26,7 +26,7 @@ from manyheads.cli.check import watch_saves
 from manyheads.cli.options import open_console
 from manyheads.course import Exercise, load_course
 from manyheads.result import ExerciseResult
-from manyheads.student.check_and_keep_result import Checks, Own
+from manyheads.student.check_and_keep_result import Checks, OwnAttempt
 from tests import make
 from tests.conftest import Run
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, run, start
@@ -298,7 +298,7 @@ def test_what_is_not_done_is_checked_once_at_the_start(
     save(student_copy, WRONG)
     course, checked = load_course(student_copy), list[str]()
 
-    def run(checks: Checks, attempt: Own) -> ExerciseResult:
+    def run(checks: Checks, attempt: OwnAttempt) -> ExerciseResult:
         checked.append(attempt.exercise.id)
         return make.exercise(attempt.exercise.id, make.check("values"))
 
@@ -316,7 +316,7 @@ def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
-    def outcome(_: Checks, attempt: Own) -> ExerciseResult:
+    def outcome(_: Checks, attempt: OwnAttempt) -> ExerciseResult:
         outcome = "passed" if "right" in attempt.source.text.splitlines()[-1] else "failed"
         return make.exercise(attempt.exercise.id, make.check("values", outcome=outcome))
 

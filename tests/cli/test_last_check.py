@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli.student import own_meant
+from manyheads.cli.student import meant_exercises
 from manyheads.course import Course, CourseError, load_course
 from manyheads.result import ProvedLine
 from manyheads.student import check_and_keep_result as own
-from manyheads.student.check_and_keep_result import Own, kept_path
+from manyheads.student.check_and_keep_result import OwnAttempt, kept_path
 from manyheads.submission import Source
 from tests import make
 from tests.conftest import Run
@@ -39,8 +39,8 @@ def course(student_copy: Path) -> Course:
     return load_course(student_copy)
 
 
-def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py") -> Own:
-    return Own(course, course.exercises[0], Source(name, source), True)
+def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py") -> OwnAttempt:
+    return OwnAttempt(course, course.exercises[0], Source(name, source), True)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
         CourseError,
         match=r"^trace which exercise\? None was checked here yet\. Next: course trace ",
     ):
-        own_meant(course, None, "trace")
+        meant_exercises(course, None, "trace")
     for exercise, result, expected in (
         (second, failed, second),
         (first, failed, first),
@@ -195,6 +195,6 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
         (second, passed, second),
         (first, passed, first),
     ):
-        Own(course, exercise, Source(exercise.script.name, "x = 1\n"), True).keep(result)
+        OwnAttempt(course, exercise, Source(exercise.script.name, "x = 1\n"), True).keep(result)
         os.utime(kept_path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
-        assert own_meant(course, None, "hint").exercise == expected
+        assert meant_exercises(course, None, "hint").exercise == expected

@@ -265,7 +265,7 @@ def read_member(
 # With the calls that Python may make for a character of the text.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     **{name: (WORK, ask) for name, ask in (*members_of_source(), *takes_a_source())},
-    "cures": (2 * WORK, suggest_all),
+    "suggestions": (2 * WORK, suggest_all),
     "guards": (WORK, guards),
     "parts that did not run": (WORK, find_causes),
     "lines of IPython's": (WORK, lambda text: without_magics(Source("", f"{text}\n!ls"))),

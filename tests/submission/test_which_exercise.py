@@ -7,7 +7,7 @@ import time
 import pytest
 
 from manyheads.submission import find
-from manyheads.submission.find import Exercises, NotPlaced, location_of_error
+from manyheads.submission.find import Exercises, NotPlaced, assignment_of_file
 from manyheads.submission.read import IntakeLimits
 from manyheads.submission.source import decode_text
 from tests.make import notebook
@@ -160,7 +160,7 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypa
 )
 def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
     target = Exercises(course).exercise_of(name, content)
-    assert location_of_error(target) == (course.assignments[0], "multi_head_attention")
+    assert assignment_of_file(target) == (course.assignments[0], "multi_head_attention")
 
 
 LONG = 240  # characters of a name without its number and its ending: 255 are the most

@@ -350,7 +350,7 @@ class FaultBench:
         lines = self.lines(fault.edit.after)
         if not lines:
             return "nothing"
-        if not all(self._mends(fault.edit.after, line) for line in lines):
+        if not all(self._repairs_on_other_inputs(fault.edit.after, line) for line in lines):
             return "wrong"
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
@@ -358,7 +358,7 @@ class FaultBench:
         """Return the lines that a search finds."""
         return self._grade(self._searching, faulty).lines
 
-    def _mends(self, faulty: Source, line: ProvedLine) -> bool:
+    def _repairs_on_other_inputs(self, faulty: Source, line: ProvedLine) -> bool:
         """Return whether the edit passes every check on inputs that the search did not use."""
         edits = [
             edit
