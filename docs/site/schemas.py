@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import manyheads
-from manyheads.course.course_yaml import CourseFile
+from manyheads.course.course_yaml_schema import CourseFile
 from manyheads.course.final_scores import OverridesFile
 from manyheads.result import Result
 

@@ -20,7 +20,7 @@ from itertools import combinations
 from torch import Tensor
 
 from ..diagnosis.fault_dictionary import ORACLES, Oracle, OracleUse
-from ..diagnosis.metamorphic import is_difference, relation_applies
+from ..diagnosis.metamorphic_relations import is_difference, relation_applies
 from ..diagnosis.observed_reply import Expected, ObservedReply, first_of
 from ..diagnosis.oracles import OF_PAIRS, is_violated
 

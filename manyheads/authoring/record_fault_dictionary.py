@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from ..box.worker import wire
 from ..box.worker.messages import Call, Reply, TraceCall
 from ..box.worker.tracing import trace
-from ..checks.explain import KINDS
+from ..checks.explain_exceptions import KINDS
 from ..checks.runner import (
     Exchange,
     LocalRecordingRunner,

@@ -25,7 +25,7 @@ from torch import nn
 from ..box.worker.training import STEPS, Trainer
 from ..checks.runner import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
-from ..course.course_yaml import Trainable
+from ..course.course_yaml_schema import Trainable
 from ..course_fault import CourseFault
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Call, ModuleFacts, Output, Raised, Reply
 from ..box.worker.result_form import Form, PartPath, read_misfit
-from .explain import form_name, kind_name
+from .explain_exceptions import form_name, kind_name
 from .hidden_check import AttemptRaised, CheckFailed
 
 # the kinds of answers that hold numbers but are not tensors

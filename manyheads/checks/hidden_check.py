@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Raised
 from ..result import Outcome
-from .explain import is_unfinished
+from .explain_exceptions import is_unfinished
 
 _MAX_SIZE_SHOWN, _MAX_AXES_SHOWN = 100_000, 8  # no check has larger sizes, or more axes
 

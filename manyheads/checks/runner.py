@@ -41,7 +41,7 @@ from ..box.worker.messages import (
 from ..box.worker.result_form import Form, PartPath
 from ..course_fault import CourseFault, describe_error, location_of_error
 from .answer import Answer, plain
-from .explain import is_dtype_fault, is_refusal, kind_of
+from .explain_exceptions import is_dtype_fault, is_refusal, kind_of
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:

@@ -17,7 +17,7 @@ from ..course_fault import CourseFault
 from ..printable_text import visible_line
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
 from . import Course
-from .course_yaml import (
+from .course_yaml_schema import (
     FileModel,
     Identifier,
     LatePolicy,

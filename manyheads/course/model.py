@@ -28,7 +28,7 @@ from ruamel.yaml.reader import ReaderError
 
 from ..box.worker.result_form import Form
 from ..course_fault import CourseFault
-from .course_yaml import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
+from .course_yaml_schema import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
 
 FIGURES = "figures"  # the name of a folder beside the lessons
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.messages import Reply, dtype_name
-from ..checks.explain import is_refusal, kind_of
+from ..checks.explain_exceptions import is_refusal, kind_of
 from ..checks.hidden_check import Drawn
 from .fingerprint import TensorFingerprint, tensor_fingerprint
 

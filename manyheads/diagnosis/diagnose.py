@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ..box.worker.messages import Raised
-from ..checks.explain import is_dtype_fault, is_unfinished
+from ..checks.explain_exceptions import is_dtype_fault, is_unfinished
 from ..submission.source import UNTOUCHED, Source
 from .bank import Bank, Diagnosis, misconception_in_words
 from .evidence import (

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from ..box.worker.messages import Raised, Reply
-from ..checks.explain import is_dtype_fault, is_refusal, kind_of
+from ..checks.explain_exceptions import is_dtype_fault, is_refusal, kind_of
 from ..checks.runner import target_of
 from ..submission.source import UNTOUCHED, Source
 from .fault_dictionary import FaultDictionary, RecordedMutant, Response

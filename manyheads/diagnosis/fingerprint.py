@@ -27,7 +27,7 @@ from ..box.worker.messages import (
 )
 from ..checks.answer import TABLES
 from ..checks.asserts import TOLERANCE, difference
-from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.explain_exceptions import KINDS, is_refusal, kind_of
 
 PROJECTIONS = 3
 # More elements than any right answer has. This limits the time that a wrong answer costs the judge.

@@ -30,7 +30,7 @@ from .fault_dictionary import (
 )
 from .fingerprint import SMALLEST, ReplyFingerprint
 from .observed_reply import ObservedReply
-from .pairs import explaining_pair, made_pair
+from .pairs_of_mutants import explaining_pair, made_pair
 from .pass_fail import WRONG_AXIS, has_foreign_size
 
 # With fewer wrong calls, in one function or in all, too many pairs of mutants fit.

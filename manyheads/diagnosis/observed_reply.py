@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, MovedAfterACall, Output, Reply
-from ..checks.explain import kind_of
+from ..checks.explain_exceptions import kind_of
 from ..checks.runner import target_of
 from .fingerprint import ReplyFingerprint, comparable_fingerprint, has_no_numbers
 

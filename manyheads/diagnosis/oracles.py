@@ -27,7 +27,7 @@ from .fault_dictionary import (
     evidence,
 )
 from .fingerprint import ReplyField, has_no_numbers, is_argument, with_infinities
-from .metamorphic import (
+from .metamorphic_relations import (
     EDIT,
     ReplyPair,
     difference_is_another,

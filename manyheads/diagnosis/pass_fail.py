@@ -16,7 +16,7 @@ from itertools import chain, combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from ..checks.explain import is_refusal
+from ..checks.explain_exceptions import is_refusal
 from ..submission.source import Source
 from .fault_dictionary import (
     Candidate,

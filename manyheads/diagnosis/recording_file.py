@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ..box.worker import wire
 from ..box.worker.messages import Call
-from ..checks.explain import KINDS
+from ..checks.explain_exceptions import KINDS
 from ..checks.hidden_check import Drawn
 from ..checks.preconditions import LeftOut
 from ..course import CourseError, Exercise

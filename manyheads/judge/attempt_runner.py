@@ -20,7 +20,7 @@ from ..box.worker import wire
 from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Call, Load, Output, Raised, Reply
 from ..box.worker.result_form import OPAQUE, Form, read_misfit
-from ..checks.explain import is_dtype_fault, is_refusal
+from ..checks.explain_exceptions import is_dtype_fault, is_refusal
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import CheckQuestion, Exchange, LocalRunner, Runner, bytes_of, cast, changes_in
 from ..submission import Source

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from ..box.worker.messages import Build, Raised
-from ..checks.explain import (
+from ..checks.explain_exceptions import (
     LIMIT,
     is_left_open,
     is_undefined,
@@ -26,6 +26,7 @@ from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
+from .choose_visible_failure import NO_FAILURE, ChosenFailure, Failure, choose_failure, failures_of
 from .definition_faults import (
     always_true_advice,
     definition_fault,
@@ -37,7 +38,6 @@ from .exception_advice import loop_fault
 from .locate_misconceptions import LocatedMisconception, RepliesByFunction, locate_misconceptions
 from .public_calls import PublicReplies, expected_arguments
 from .slips_in_function_text import slip_behind_answer
-from .visible_failures import NO_FAILURE, ChosenFailure, Failure, choose_failure, failures_of
 
 STUBS_RAISE = "the stub's raise"  # The evidence about a left-over raise begins with these words.
 NOT_WRONG = ("right", "unseen", "so_far")  # states of functions in which no fault was observed

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..box.worker.messages import Call
-from ..checks.explain import LIMIT, join_sentences, sanitize
+from ..checks.explain_exceptions import LIMIT, join_sentences, sanitize
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, namespace_of, target_of
 from ..course import Exercise
@@ -46,9 +46,9 @@ from ..submission.source import (
     where_it_is_written,
 )
 from .attribute_public_replies import NOT_WRONG, Attribution, FunctionVerdict, attribute
+from .choose_visible_failure import Failure
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies, public_outcome
-from .visible_failures import Failure
 
 DIGITS = 12  # so many digits of the file's digest are in a result
 

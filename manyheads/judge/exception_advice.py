@@ -22,7 +22,7 @@ from typing import TypeVar
 import torch
 
 from ..box.worker.messages import Raised
-from ..checks.explain import is_shape_fault
+from ..checks.explain_exceptions import is_shape_fault
 from ..submission import Source
 from ..submission.newer_python import PYTHON, note_on_newer_syntax
 from ..submission.source import DEFINITIONS, TEXT_ERRORS, has_no_content

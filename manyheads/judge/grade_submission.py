@@ -12,7 +12,7 @@ from functools import cache, partial
 from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
-from ..checks.explain import join_sentences, sanitize
+from ..checks.explain_exceptions import join_sentences, sanitize
 from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import Course, Exercise
@@ -29,7 +29,7 @@ from .attribution import HiddenRun, assemble, assemble_uncalled
 from .collect_checks import CheckRun, GraderFault, points_fault
 from .edit_search import OutOfTime
 from .exception_advice import suggest
-from .parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
+from .explain_parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
 from .prove_line import EditedAttempts, IsRight
 from .public_calls import PublicCalls, PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from ..checks.explain import kind_of
+from ..checks.explain_exceptions import kind_of
 from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..diagnosis.evidence import UNREGISTERED, misconception_of_answer

@@ -19,7 +19,7 @@ from ..box.connection import AttemptEnded
 from ..box.worker.messages import Build, Call, Output, Reply, tensors_of
 from ..checks.answer import has_numbers, numbers_of
 from ..checks.asserts import TOLERANCE, difference, expect, label
-from ..checks.explain import describe_exception
+from ..checks.explain_exceptions import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number
 from ..checks.preconditions import Condition, first_failed_condition, judged_beside_numbers
 from ..checks.runner import Exchange, Implementation, Runner, target_of

@@ -18,7 +18,7 @@ from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.replies import read_reply
 from ..box.worker import wire
 from ..box.worker.messages import Call, Reply
-from ..checks.explain import is_left_open, says_unwritten
+from ..checks.explain_exceptions import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
 from ..result import CheckResult

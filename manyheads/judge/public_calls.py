@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Raised, Reply
 from ..checks.asserts import MAX_ORDINAL, label
-from ..checks.explain import describe_exception
+from ..checks.explain_exceptions import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
 from ..course import Exercise
-from ..course.course_yaml import Signature
+from ..course.course_yaml_schema import Signature
 from ..diagnosis.bank import NOTHING, Bank, Diagnosis, diagnosis_of, misconception_in_words
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.fault_dictionary import FaultDictionary, PublicCheck, differs

@@ -23,7 +23,7 @@ from ..box.worker.messages import Build, Call, Reply, StandIn
 from ..box.worker.result_form import PartPath
 from ..checks.hidden_check import Evidence, Number, Value, shape_text
 from ..checks.runner import Exchange
-from ..course.course_yaml import Axis, Parameter, Signature
+from ..course.course_yaml_schema import Axis, Parameter, Signature
 
 ANOTHER_NAME = "another name"
 

@@ -26,7 +26,7 @@ from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Reply
 from ..checks.answer import has_numbers
 from ..checks.asserts import expect
-from ..checks.explain import explain
+from ..checks.explain_exceptions import explain
 from ..checks.hidden_check import (
     FAILED_ITSELF,
     AttemptRaised,
@@ -50,9 +50,9 @@ from ..course import Course, Exercise
 from ..course_fault import location_of_error
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
-from .missing_answers import compare_with_reference, missing_reply, wrong_type
 from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
+from .require_answers import compare_with_reference, missing_reply, wrong_type
 
 # CPU time of a judge for one attempt: sixty times as much as the slowest exercise of the course
 # needs

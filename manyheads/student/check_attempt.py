@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..box.connection import AttemptEnded, Box, End
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
-from ..checks.explain import describe_exception
+from ..checks.explain_exceptions import describe_exception
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import cast
 from ..course import Exercise
@@ -24,7 +24,7 @@ from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
 from ..judge.edit_search import Bounds, OutOfTime
 from ..judge.exception_advice import suggest
-from ..judge.parts_not_run import are_the_cause, as_note, stopped_parts
+from ..judge.explain_parts_not_run import are_the_cause, as_note, stopped_parts
 from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_calls import (
     Attempt,

@@ -27,7 +27,7 @@ from ..checks.answer import answers_of
 from ..checks.hidden_check import Layer
 from ..checks.runner import cast, target_of
 from ..course import Exercise
-from ..course.course_yaml import Axis, Signature
+from ..course.course_yaml_schema import Axis, Signature
 from ..course_fault import CourseFault
 from ..diagnosis.fault_dictionary import FaultDictionary, StepWeights
 from ..diagnosis.observed_reply import Expected

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ..box.connection import Box
 from ..box.worker.messages import Raised, Traced
-from ..checks.explain import explain, is_undefined, says_unwritten
+from ..checks.explain_exceptions import explain, is_undefined, says_unwritten
 from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import Result

@@ -29,7 +29,7 @@ from ..box.worker.messages import (
     Traced,
 )
 from ..checks.answer import Answer
-from ..checks.explain import (
+from ..checks.explain_exceptions import (
     describe_exception,
     explain,
     is_undefined,
@@ -41,7 +41,7 @@ from ..checks.hidden_check import CheckFailed
 from ..checks.runner import cast
 from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.exception_advice import suggest
-from ..judge.parts_not_run import stopped_parts
+from ..judge.explain_parts_not_run import stopped_parts
 from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, proved_line

@@ -34,9 +34,9 @@ from ..box.worker.messages import (
     Write,
 )
 from ..box.worker.training import NH, STEPS, C, T
-from ..checks.explain import explain, is_undefined, kind_name, sanitize
+from ..checks.explain_exceptions import explain, is_undefined, kind_name, sanitize
 from ..course import CourseError, Exercise
-from ..course.course_yaml import Trainable
+from ..course.course_yaml_schema import Trainable
 from ..course_fault import CourseFault, restore
 from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from ..course import Assignment, Course
-from ..course.course_yaml import read_moment
+from ..course.course_yaml_schema import read_moment
 from ..course_fault import CourseFault
 from ..files import KeptContents
 from ..result import NOT_AS_IT_IS

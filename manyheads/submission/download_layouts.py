@@ -37,7 +37,7 @@ from typing import Any
 import yaml
 
 from ..course import Course
-from ..course.course_yaml import read_moment
+from ..course.course_yaml_schema import read_moment
 from . import ENDINGS, is_archive
 from .find import Exercises, plain, printable_name
 from .intake_journal import Origin

@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..course import Course
-from ..course.course_yaml import read_moment
+from ..course.course_yaml_schema import read_moment
 from ..course_fault import CourseFault
 from ..printable_text import visible_line
 from .download_layouts import ALONE, Person, person_called

@@ -15,7 +15,7 @@ from manyheads.box.worker.messages import Call, Output, Reply, Traced
 from manyheads.box.worker.result_form import Form
 from manyheads.checks import assert_matches
 from manyheads.checks.answer import Answer
-from manyheads.checks.explain import kind_name
+from manyheads.checks.explain_exceptions import kind_name
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.checks.runner import Implementation, LocalRunner
 from manyheads.course import Course, load_course

@@ -28,7 +28,7 @@ from manyheads.box.worker.messages import (
     plain,
 )
 from manyheads.box.worker.result_form import OPAQUE, Form, misfit, read_misfit
-from manyheads.checks.explain import explain, is_refusal
+from manyheads.checks.explain_exceptions import explain, is_refusal
 from manyheads.checks.runner import Implementation, LocalRunner, cast
 from tests.make import replies
 

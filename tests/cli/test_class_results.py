@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course.course_yaml import moment
+from manyheads.course.course_yaml_schema import moment
 from manyheads.result import Diagnosed, HandedIn, Result, write_result
 from manyheads.submission.intake_journal import read_memory
 from tests import make

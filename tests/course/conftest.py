@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import load_course
-from manyheads.course.course_yaml import moment
+from manyheads.course.course_yaml_schema import moment
 from manyheads.course.final_scores import NAME, Decisions
 from manyheads.result import ExerciseResult, HandedIn, Result
 from tests import make

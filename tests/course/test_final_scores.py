@@ -13,7 +13,13 @@ import yaml
 
 from docs.site.schemas import SCHEMAS
 from manyheads.course import load_course
-from manyheads.course.course_yaml import LatePolicy, duration, moment, read_moment, shown_moment
+from manyheads.course.course_yaml_schema import (
+    LatePolicy,
+    duration,
+    moment,
+    read_moment,
+    shown_moment,
+)
 from manyheads.course.final_scores import NAME, Dates, Decisions, final, of_the_absent
 from manyheads.course_fault import CourseFault
 from manyheads.report.class_summary import sentences

@@ -15,7 +15,7 @@ import yaml
 from docs.site.schemas import SCHEMAS, schema_text
 from manyheads.box.worker.result_form import Form
 from manyheads.course import Course, CourseError, find_course, load_course
-from manyheads.course.course_yaml import Axis, Parameter, Signature, parse_signature
+from manyheads.course.course_yaml_schema import Axis, Parameter, Signature, parse_signature
 from manyheads.course.final_scores import NAME, Decisions
 from manyheads.course.model import (
     UnknownAssignment,

@@ -12,7 +12,7 @@ import torch
 from manyheads.checks.hidden_check import Layer
 from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.course import load_course
-from manyheads.diagnosis import metamorphic
+from manyheads.diagnosis import metamorphic_relations as relations
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.check_attempt import check_attempt
 
@@ -51,32 +51,32 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
     oracles = (
-        metamorphic.zeros_missed,
-        metamorphic.violates_causality,
-        metamorphic.misses_an_effect,
+        metamorphic_relations.zeros_missed,
+        metamorphic_relations.violates_causality,
+        metamorphic_relations.misses_an_effect,
     )
     assert next(filter(None, (says(answers) for says in oracles)), "") == said
 
 
 def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
     before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
-    assert not metamorphic.misses_an_effect([(before, before), (after, before + 1)])
-    assert metamorphic.misses_an_effect(
+    assert not relations.misses_an_effect([(before, before), (after, before + 1)])
+    assert relations.misses_an_effect(
         [(before, before), (after, before + torch.tensor([[0.0, 1.0]]))]
     )
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
     message = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
-    assert metamorphic.violates_causality([(BEFORE, BEFORE), (BEFORE, AFTER)]) == message
+    assert relations.violates_causality([(BEFORE, BEFORE), (BEFORE, AFTER)]) == message
     message = "{edit} changes all 6 numbers of the answer that should not depend on it"
-    assert metamorphic.violates_causality([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == message
+    assert relations.violates_causality([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == message
 
 
 def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
-    assert metamorphic.parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
+    assert relations.parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
     message = "a part of the input gives something else when it stands alone"
-    assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == message
+    assert relations.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == message
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
 def test_answers_are_held_together_only_where_the_reference_relates_them(
     other: torch.Tensor, related: bool
 ) -> None:
-    assert metamorphic.relation_applies(BEFORE, other) is related
+    assert relations.relation_applies(BEFORE, other) is related
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
 
 def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     number = (BEFORE - AFTER).abs().max()
-    assert metamorphic.is_difference(BEFORE, AFTER, number)
-    assert not metamorphic.is_difference(BEFORE, AFTER, number + 1)
+    assert relations.is_difference(BEFORE, AFTER, number)
+    assert not relations.is_difference(BEFORE, AFTER, number + 1)
     # two paths that agree say nothing
-    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)
+    assert not relations.is_difference(BEFORE, BEFORE, number * 0)
     correct_pairs = [(BEFORE, BEFORE), (AFTER, AFTER)]
-    assert metamorphic.difference_is_another([*correct_pairs, (number, number)]) == ""
-    assert metamorphic.difference_is_another([*correct_pairs, (number, number / 2)]) == (
+    assert relations.difference_is_another([*correct_pairs, (number, number)]) == ""
+    assert relations.difference_is_another([*correct_pairs, (number, number / 2)]) == (
         "the number that it gives is not the largest absolute difference of the two answers"
     )
     for actual, says in (
@@ -148,11 +148,11 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
         ),
     ):
         assert (
-            metamorphic.difference_is_another([*correct_pairs, (number, actual)])
+            relations.difference_is_another([*correct_pairs, (number, actual)])
             == f"the number that it gives is {says}"
         )
     wrong_answers = [correct_pairs[0], (AFTER, PEEKS), (number, number / 2)]
-    assert metamorphic.difference_is_another(wrong_answers) == ""
+    assert relations.difference_is_another(wrong_answers) == ""
 
 
 def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
@@ -166,23 +166,21 @@ def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
 def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
     expected = torch.tensor([[[2.0, -1.0]]])
     recorded, actual = extremes(expected, 4 / 3), -3 * expected
-    assert metamorphic.dropout_differs([(expected, expected), (recorded, recorded)]) == ""
+    assert relations.dropout_differs([(expected, expected), (recorded, recorded)]) == ""
     pairs = [
         (expected, actual),
         (recorded, extremes(actual, 4 / 3)),
     ]  # its values are another check's
-    assert metamorphic.dropout_differs(pairs) == ""
+    assert relations.dropout_differs(pairs) == ""
     for calm in (expected, actual):
         for factor in (1.0, 2.0):
-            assert metamorphic.dropout_differs(
-                [(expected, calm), (recorded, extremes(calm, factor))]
-            )
+            assert relations.dropout_differs([(expected, calm), (recorded, extremes(calm, factor))])
 
 
 def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
     expected = torch.tensor([[[2.0, -1.0]]])
-    assert metamorphic.dropout_differs([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
-    assert metamorphic.dropout_differs([(expected, expected), (EXTREMES, 0 * EXTREMES)])
+    assert relations.dropout_differs([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert relations.dropout_differs([(expected, expected), (EXTREMES, 0 * EXTREMES)])
 
 
 EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
@@ -194,11 +192,11 @@ def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_i
         EXTREMES.clone(),
     )
     together[3] = 0
-    assert not metamorphic.dropout_mask_differs([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in metamorphic.dropout_mask_differs(
+    assert not relations.dropout_mask_differs([(EXTREMES, rescaled)])
+    assert "never dropped, and they should be" in relations.dropout_mask_differs(
         [(EXTREMES, together)]
     )
-    assert "are dropped, and they should not be" in metamorphic.dropout_mask_differs(
+    assert "are dropped, and they should not be" in relations.dropout_mask_differs(
         [(together, EXTREMES)]
     )
 
@@ -206,8 +204,8 @@ def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_i
 def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
     rescaled, altered = 3 * EXTREMES, EXTREMES.clone()
     altered[2] = altered[:2].abs().amax(0)
-    assert not metamorphic.survivors_differ([(EXTREMES, rescaled)])
-    says = metamorphic.survivors_differ([(EXTREMES, altered)])
+    assert not relations.survivors_differ([(EXTREMES, rescaled)])
+    says = relations.survivors_differ([(EXTREMES, altered)])
     assert says.endswith("is it applied to the tensor that the docstring names?")
 
 
@@ -228,7 +226,7 @@ def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(
 ) -> None:
     calm = torch.tensor([[[1.0, -2.0]]])
     answers = [(calm, 3 * calm), (extremes(calm, 4 / 3), 3 * extremes(calm, factor))]
-    assert metamorphic.is_dropped_at_another_rate(answers) is is_another
+    assert relations.is_dropped_at_another_rate(answers) is is_another
 
 
 SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
@@ -255,7 +253,7 @@ WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
     ],
 )
 def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
-    assert metamorphic.leaks_a_share([(WEIGHTS, found)]) is leaks
+    assert relations.leaks_a_share([(WEIGHTS, found)]) is leaks
 
 
 @pytest.mark.parametrize(
@@ -273,5 +271,5 @@ def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> N
 )
 def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
     expected = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
-    assert metamorphic.fills_with_a_number([(expected, found)]) is fills
-    assert not metamorphic.fills_with_a_number([(SCORES, SCORES)])
+    assert relations.fills_with_a_number([(expected, found)]) is fills
+    assert not relations.fills_with_a_number([(SCORES, SCORES)])

@@ -17,7 +17,7 @@ from manyheads.diagnosis.fault_dictionary import (
 )
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.observed_reply import observe_reply
-from manyheads.diagnosis.pairs import _doubts, explaining_pair
+from manyheads.diagnosis.pairs_of_mutants import _doubts, explaining_pair
 
 FIRST, SECOND = 0, 1
 

@@ -3,7 +3,7 @@
 import pytest
 
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
-from manyheads.checks.explain import LIMIT, join_sentences
+from manyheads.checks.explain_exceptions import LIMIT, join_sentences
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange, LocalRecordingRunner
 from manyheads.course import Exercise, load_course

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from manyheads.box.worker.messages import Raised
-from manyheads.course.course_yaml import parse_signature
+from manyheads.course.course_yaml_schema import parse_signature
 from manyheads.judge.attribute_public_replies import FunctionSummary, verdicts_of
+from manyheads.judge.choose_visible_failure import ChosenFailure
 from manyheads.judge.public_calls import name_arguments
-from manyheads.judge.visible_failures import ChosenFailure
 from manyheads.submission import Source
 
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)

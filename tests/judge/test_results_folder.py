@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Assignment, load_course
-from manyheads.course.course_yaml import AssignmentRow, ExerciseRow
+from manyheads.course.course_yaml_schema import AssignmentRow, ExerciseRow
 from manyheads.course_fault import CourseFault
 from manyheads.judge import results_folder
 from manyheads.judge.judge_process import report_unrecorded

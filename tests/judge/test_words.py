@@ -21,7 +21,13 @@ from manyheads.box.worker.messages import (
     StandIn,
 )
 from manyheads.checks.asserts import assert_finite, assert_shape
-from manyheads.checks.explain import explain, is_dtype_fault, kind_of, sanitize, says_unwritten
+from manyheads.checks.explain_exceptions import (
+    explain,
+    is_dtype_fault,
+    kind_of,
+    sanitize,
+    says_unwritten,
+)
 from manyheads.checks.hidden_check import (
     CheckFailed,
     Draw,

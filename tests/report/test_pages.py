@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 import torch
 
-from manyheads.course.course_yaml import moment
+from manyheads.course.course_yaml_schema import moment
 from manyheads.judge.results_folder import ChangedPoints
 from manyheads.report.class_summary import ClassList, ClassView
 from manyheads.report.pages import write_pages

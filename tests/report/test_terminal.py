@@ -16,7 +16,7 @@ from rich.text import Text
 
 from manyheads.cli.app import app
 from manyheads.course import Course
-from manyheads.course.course_yaml import CourseFile
+from manyheads.course.course_yaml_schema import CourseFile
 from manyheads.notebook import combine_views, report_view
 from manyheads.report.command_name import COMMANDS, next_alone
 from manyheads.report.report_content import attempt_words

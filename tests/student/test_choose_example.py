@@ -13,7 +13,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Build, Call, PlantedDifference, StandIn
 from manyheads.checks.hidden_check import Layer
 from manyheads.course import Assignment, Exercise
-from manyheads.course.course_yaml import AssignmentRow, ExerciseRow, parse_signature
+from manyheads.course.course_yaml_schema import AssignmentRow, ExerciseRow, parse_signature
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
 from manyheads.judge.redact_hidden_inputs import Axes, axes_of

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall, Traced
 from manyheads.box.worker.tracing import trace
-from manyheads.course.course_yaml import parse_signature
+from manyheads.course.course_yaml_schema import parse_signature
 from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.choose_example_calls import (
     Example,

@@ -9,7 +9,13 @@ from difflib import get_close_matches
 
 from ..box.connection import End, Stopped
 from ..box.worker.messages import Raised
-from ..checks.explain import explain, is_undefined, join_sentences, missing_name, sanitize
+from ..checks.explain_exceptions import (
+    explain,
+    is_undefined,
+    join_sentences,
+    missing_name,
+    sanitize,
+)
 from ..checks.runner import Exchange
 from ..submission import Source, proved_line
 from ..submission.source import DEFINITIONS, TEXT_ERRORS

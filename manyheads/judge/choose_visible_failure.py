@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Raised
 from ..checks.asserts import label
-from ..checks.explain import is_shape_fault, join_sentences, sanitize, says_unwritten
+from ..checks.explain_exceptions import is_shape_fault, join_sentences, sanitize, says_unwritten
 from ..checks.runner import target_of
 from ..diagnosis.fault_dictionary import PublicCheck
 from ..diagnosis.observed_reply import ObservedReply, first_of

@@ -14,7 +14,7 @@ from ..box.worker.messages import Call, Output, Reply
 from ..box.worker.result_form import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_shape
-from ..checks.explain import kind_name
+from ..checks.explain_exceptions import kind_name
 from ..checks.hidden_check import CheckFailed
 from ..checks.runner import Exchange, Runner, target_of
 from .nontrivial_answers import is_in_training
