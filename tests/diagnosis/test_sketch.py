@@ -49,7 +49,7 @@ def test_of_an_exception_there_are_no_numbers() -> None:
 def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer(sides: Sides) -> None:
     loop = sides.exercise("mha_by_loop")
     recorded, bank = read(loop.fingerprints), load_bank(loop)
-    pairs, tried = recorded.pairs.at(recorded.pairs.answers.numbers.abs().sum(1) > 0), 0
+    pairs, tried = recorded.pairs.rows_at(recorded.pairs.answers.numbers.abs().sum(1) > 0), 0
     for row in range(0, len(pairs.first), len(pairs.first) // 40):
         first, second, call = (
             int(column[row]) for column in (pairs.first, pairs.second, pairs.probe)
@@ -61,5 +61,5 @@ def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer(sides: Si
         if together is not None:
             reply = LocalRunner(together, only_values=True).execute(recorded.calls[call])
             tried += 1
-            assert pairs.answers.at([row]).agree_with(sketch_reply(reply)).item()
+            assert pairs.answers.rows_at([row]).agree_with(sketch_reply(reply)).item()
     assert tried > 20

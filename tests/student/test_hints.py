@@ -72,7 +72,7 @@ def two_functions() -> ExerciseResult:
 def hint_on(result: ExerciseResult, root: Path) -> Hint:
     exercise, recording = SimpleNamespace(id="dance", hint="Begin."), SimpleNamespace(words=WORDS)
     attempt: Any = SimpleNamespace(
-        exercise=exercise, recording=recording, course=SimpleNamespace(root=root)
+        exercise=exercise, fault_dictionary=recording, course=SimpleNamespace(root=root)
     )
     return next_hint(attempt, result)
 
