@@ -335,7 +335,7 @@ def _fold_line(line: Any) -> str:
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return (
         '<details style="margin:0.2em 0 0.4em '
-        f'{line.deep}ch;font-size:12px;{_WORDS}">'
+        f'{line.indent}ch;font-size:12px;{_WORDS}">'
         f"{summary}{html.escape(as_called(line.hint, NOTEBOOK))}</details>"
     )
 

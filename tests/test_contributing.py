@@ -36,13 +36,19 @@ def functions(folder: str) -> list[tuple[str, ast.FunctionDef]]:
 
 def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
     names = {*FORMATS, "gradescope"}
-    assert {*get_args(command.Format)} == names
+    assert {*get_args(command.Format)} == names, (
+        "Format in manyheads/cli/results.py has other names than FORMATS in score_exports.py"
+    )
     texts = {
         "the help of export": command.export.__doc__ or "",
         "docs/reports.md": (DOCS / "reports.md").read_text(),
     }
-    missing = {where: names_missing_in(text, names) for where, text in texts.items()}
-    assert not any(missing.values()), missing
+    missing = [
+        f"{where} lacks {name}"
+        for where, text in texts.items()
+        for name in names_missing_in(text, names)
+    ]
+    assert not missing, "; ".join(missing)
 
 
 def names_missing_in(text: str, names: set[str]) -> list[str]:
@@ -66,8 +72,11 @@ def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
 
 
 def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_rule() -> None:
-    assert f"{len(seccomp._ALWAYS)} calls always" in (DOCS / "threat-model.md").read_text()
-    assert seccomp._BY_ARGUMENT.keys() - seccomp._RULES.keys() == set()
+    number = len(seccomp._ALWAYS)
+    is_named = f"{number} calls always" in (DOCS / "threat-model.md").read_text()
+    assert is_named, f'docs/threat-model.md does not say "{number} calls always"'
+    without_rule = sorted(seccomp._BY_ARGUMENT.keys() - seccomp._RULES.keys())
+    assert not without_rule, f"_RULES in seccomp.py lacks {', '.join(without_rule)}"
 
 
 def test_every_rule_of_edits_is_tried() -> None:
@@ -77,7 +86,8 @@ def test_every_rule_of_edits_is_tried() -> None:
         if node.returns and ast.unparse(node.returns) == "Changes"
     }
     # arguments: a part of `gates`
-    assert names - {"arguments"} == {rule.__name__ for rule in RULES}
+    untried = names - {"arguments"} ^ {rule.__name__ for rule in RULES}
+    assert not untried, f"RULES in single_edits.py and its functions differ in {sorted(untried)}"
 
 
 def test_every_rule_by_which_a_mistake_is_named_is_applied() -> None:
@@ -87,7 +97,8 @@ def test_every_rule_by_which_a_mistake_is_named_is_applied() -> None:
         if f"{ast.unparse(node.args)} -> {ast.unparse(node.returns or node)}"
         == "response: Response -> list[Candidate]"
     }
-    assert names == {rule.__name__ for rule, _ in diagnose.RULES}
+    unapplied = names ^ {rule.__name__ for rule, _ in diagnose.RULES}
+    assert not unapplied, f"RULES in diagnose.py and the rules differ in {sorted(unapplied)}"
 
 
 def test_the_worker_fills_every_field_of_a_reply() -> None:
@@ -131,7 +142,8 @@ def test_the_worker_fills_every_field_of_a_reply() -> None:
         for field in field_names
         if name != "Between"
     }
-    assert expected - filled == set()
+    unfilled = [f"{name}.{field}" for name, field in sorted(expected - filled)]
+    assert not unfilled, f"no module of the worker fills {', '.join(unfilled)}"
 
 
 def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:

@@ -35,6 +35,7 @@ from manyheads.submission import find_submissions
 pytestmark = pytest.mark.recorded
 
 HERE = Path(__file__).parent
+IF_MEANT = "if it is meant: python tests/golden/test_examples.py FOLDER"
 SUBMITTED = HERE.parents[1] / "examples" / "submitted"
 SCHEMA = HERE.parents[1] / "manyheads" / "result.schema.json"
 
@@ -118,12 +119,16 @@ def golden() -> Summary:
 
 
 def test_the_class_is_graded_as_it_was(results, golden):
-    assert summary_of(results) == golden
+    assert summary_of(results) == golden, IF_MEANT
 
 
 def test_all_that_is_written_is_what_it_was(results, tmp_path):
     write_all(results, tmp_path)
-    assert digests_of(tmp_path) == json.loads((HERE / "written.json").read_text(encoding="utf-8"))
+    golden = json.loads((HERE / "written.json").read_text(encoding="utf-8"))
+    digests = digests_of(tmp_path)
+    names = digests.keys() | golden.keys()
+    changed = sorted(name for name in names if digests.get(name) != golden.get(name))
+    assert not changed, f"{', '.join(changed)} changed; {IF_MEANT}"
 
 
 def test_every_result_is_valid(results):
@@ -156,6 +161,8 @@ def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, 
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python tests/golden/test_examples.py FOLDER")
     root, out = HERE.parents[1], Path(sys.argv[1])
     with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as judge_box:
         grade_examples(out / "results", judge_box)
