@@ -62,7 +62,7 @@ def expect_shapes(attempt, reference, arguments):
 
 def expect_boolean_mask(name, mask):
     """Fail unless the answer of this function is a boolean tensor."""
-    evidence = f"{name} should return a tensor; yours is {mask.returned}"
+    evidence = f"{name} should return a tensor; yours is {mask.kind_in_words}"
     expect(mask.kind == "tensor", evidence, "interface")
     evidence = f"the mask should be of dtype bool; yours is {mask.dtype}"
     expect(mask.dtype == "bool", evidence, "mask_not_bool")
