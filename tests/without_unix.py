@@ -79,8 +79,13 @@ def library_with_a_name(
     open_library(library, name, *arguments, **options)
 
 
+def exit_code_of_wait(*args, **named):
+    code = wait(*args, **named)
+    return EXIT_CODES.get(code, code)
+
+
 subprocess.Popen.__init__ = refuses_descriptors
-subprocess.Popen.wait = lambda *args, **named: EXIT_CODES.get(code := wait(*args, **named), code)
+subprocess.Popen.wait = exit_code_of_wait
 subprocess.Popen.kill = lambda process: os.kill(process.pid, KILL)
 ctypes.CDLL.__init__ = library_with_a_name
 os.dup2 = files_alone

@@ -62,11 +62,12 @@ def _table(html: str) -> str:
 
     def row(match: re.Match[str]) -> str:
         remaining = iter(["", *names[1:]])
-        return re.sub(
-            r"<td\b",
-            lambda _: f'<td data-column="{escape(name)}"' if (name := next(remaining)) else "<td",
-            match[0],
-        )
+
+        def cell(_: re.Match[str]) -> str:
+            name = next(remaining)
+            return f'<td data-column="{escape(name)}"' if name else "<td"
+
+        return re.sub(r"<td\b", cell, match[0])
 
     return re.sub(r"<tr\b.*?</tr>", row, html, flags=re.DOTALL)
 

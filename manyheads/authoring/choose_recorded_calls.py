@@ -338,7 +338,8 @@ def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], pa
 
 def elements(call: Call) -> int:
     """Return how many numbers a call holds in its tensors."""
-    wire.to_body(call, tensors := list[Tensor]())
+    tensors = list[Tensor]()
+    wire.to_body(call, tensors)
     return sum(tensor.numel() for tensor in tensors)
 
 

@@ -230,7 +230,8 @@ def main() -> None:
     if box == 0:
         cgroup.join()
         # The box must not keep the judge's pipe open.
-        os.dup2(null := os.open(os.devnull, os.O_RDONLY), _LIFELINE)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, _LIFELINE)
         os.close(null)
         _become_box(request, reaper)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the judge decides

@@ -114,7 +114,9 @@ def show(
     """
     course, finished, next_step = desk.course, set[Exercise](), ""
     for attempt in owns:
-        console.tell((message := attempt.judged_instead(names)) and f"note: {message}", style="dim")
+        note = attempt.judged_instead(names)
+        if note:
+            console.tell(f"note: {note}", style="dim")
         if attempt.source.missing:
             message, mends = attempt.source.problem.splitlines()
             console.tell(message, style="red")

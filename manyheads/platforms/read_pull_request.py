@@ -160,7 +160,8 @@ def pull_request(environment: Environment) -> PullRequest:
     except (OSError, ValueError):
         raise CourseFault("the event cannot be read. Next: run the job again") from None
     try:
-        if not _REPOSITORY.fullmatch(repository := str(event["repository"]["full_name"])):
+        repository = str(event["repository"]["full_name"])
+        if not _REPOSITORY.fullmatch(repository):
             raise ValueError
         pull = event.get("pull_request")
         if pull is None:

@@ -206,7 +206,8 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
         for at in range(columns)
         if actual[at] != expected[at]
     ]
-    window = slice(start := max(min([*wrong_columns, columns - count]), 0), start + count)
+    start = max(min([*wrong_columns, columns - count]), 0)
+    window = slice(start, start + count)
     heading = Text(f"  {table.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")

@@ -382,7 +382,8 @@ class Reader:
     def _folder(self, folder: Path) -> Iterator[Member]:
         pending: list[tuple[str, ...]] = [()]
         while pending:
-            subfolder = folder.joinpath(*(path := pending.pop()))
+            path = pending.pop()
+            subfolder = folder.joinpath(*path)
             try:
                 children = sorted(subfolder.iterdir())
                 entries = [(child, child.lstat()) for child in children if not is_noise(child.name)]

@@ -245,8 +245,9 @@ class People:
         """
         rows = self.roster.students_of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
+        called = ", ".join(folders)
         try:
-            os.fsencode(called := ", ".join(folders))
+            os.fsencode(called)
         except UnicodeEncodeError:
             problem = f"is of {called!a}, whose letters the locale here does not know"
             raise NoFolder(f"{problem}. Next: PYTHONUTF8=1 course collect …") from None

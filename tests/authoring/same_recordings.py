@@ -78,7 +78,8 @@ def _condition_calls(dictionary: FaultDictionary) -> list[tuple[object, object]]
 
 
 def _tensors(value: object) -> list[Tensor]:
-    wire.to_body(value, tensors := list[Tensor]())
+    tensors = list[Tensor]()
+    wire.to_body(value, tensors)
     return tensors
 
 

@@ -365,11 +365,8 @@ def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_
 def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str, bytes]) -> None:
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
-    try_out(
-        course := load_course(tiny_copy),
-        Catalogue(course),
-        files | {"course.yaml": path.read_bytes()},
-    )
+    course = load_course(tiny_copy)
+    try_out(course, Catalogue(course), files | {"course.yaml": path.read_bytes()})
 
 
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):

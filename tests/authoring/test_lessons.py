@@ -156,7 +156,8 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
 ):
     path, finished = tiny_copy / "course.yaml", "model-solutions/averages/01_running_mean.py"
     path.write_text(path.read_text().replace("    exercises:\n", f"    {row}\n    exercises:\n"))
-    files = bundle(course := load_course(tiny_copy), [], "@school")
+    course = load_course(tiny_copy)
+    files = bundle(course, [], "@school")
     assert (finished in files, leaks(course, files)) == (is_shown, ())
     if is_shown:
         assert b"SOLUTION" not in files[finished]

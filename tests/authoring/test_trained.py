@@ -48,7 +48,8 @@ def test_what_is_trained_is_kept_by_the_next_release(
     files = record(catalogue, exercise)
     exercise.trained.parent.mkdir()
     exercise.trained.write_bytes(files[exercise.trained])
-    for block in (blocks := read_blocks(exercise.trained)):
+    blocks = read_blocks(exercise.trained)
+    for block in blocks:
         assert block.module_input.shape == (1, len(SENTENCE), 64)
         weight, bias = block.weights["proj.weight"], block.weights["proj.bias"]
         torch.testing.assert_close(

@@ -81,7 +81,8 @@ FEW = "not silent and not empty and not form and not line"
 
 @pytest.fixture(scope="module")
 def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    release(folder := copy_course(TINY, tmp_path_factory.mktemp("released") / "tiny"))
+    folder = copy_course(TINY, tmp_path_factory.mktemp("released") / "tiny")
+    release(folder)
     return folder
 
 

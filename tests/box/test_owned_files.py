@@ -81,7 +81,8 @@ def box_with_a_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nam
     path.write_text("a file of a library")
     if (uid := uid_for_box()) is not None:
         os.chown(path, uid, uid)
-    (hidden := tmp_path_factory.mktemp("bound") / "hidden").mkdir()  # which is empty in the box
+    hidden = tmp_path_factory.mktemp("bound") / "hidden"  # it is empty in the box
+    hidden.mkdir()
     hidden.parent.chmod(0o755)
     equipment = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
     with NamespaceBox(LIMITS, hidden, equipment) as opened:

@@ -547,7 +547,8 @@ def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(
         tmp_path / "results",
     )
     out = small_disk / "grades"
-    (written := out / below).parent.mkdir(parents=True, exist_ok=True)
+    written = out / below
+    written.parent.mkdir(parents=True, exist_ok=True)
     written.write_text("as it was\n")
     (small_disk / "filler").write_bytes(bytes(4096))
     completed = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)

@@ -133,7 +133,8 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
     original = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
-    noted = (journal := tmp_path / "out" / ".journal").read_text(encoding="utf-8")
+    journal = tmp_path / "out" / ".journal"
+    noted = journal.read_text(encoding="utf-8")
     ada = tmp_path / "out" / "ada" / "averages.json"
     result = json.loads(ada.read_text(encoding="utf-8"))
     page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")

@@ -130,10 +130,8 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(
     attempt(course).keep(RESULT)
     versions = own.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
-    assert (
-        f"check_and_keep_result.py {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}"
-        in versions
-    )
+    status = os.stat(own.__file__)
+    assert f"check_and_keep_result.py {status.st_mtime_ns} {status.st_size}" in versions
     for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
         monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
         assert attempt(course).last_result is None

@@ -75,7 +75,8 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert lines[failure_index + 1].startswith("  ✗ split_heads: You viewed straight to")
     assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:failure_index])
     assert fits(screen("status")) == "course check causal_mask"
-    fits(trace_lines := screen("trace", "reshape_dance"))
+    trace_lines = screen("trace", "reshape_dance")
+    fits(trace_lines)
     assert [line for line in trace_lines if line.strip().startswith("! T is no longer T:")]
     assert [line[:9] for line in trace_lines if line.startswith("  token")][:3] == [
         "  token 1",
@@ -95,7 +96,8 @@ def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
         returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8"
     )
     fits(screen("check"))
-    fits(trace_lines := screen("trace"))
+    trace_lines = screen("trace")
+    fits(trace_lines)
     assert "attend(q, k, v), which waits for attention_scores: " in " ".join(trace_lines)
 
 

@@ -51,9 +51,9 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
     oracles = (
-        metamorphic_relations.zeros_missed,
-        metamorphic_relations.violates_causality,
-        metamorphic_relations.misses_an_effect,
+        relations.zeros_missed,
+        relations.violates_causality,
+        relations.misses_an_effect,
     )
     assert next(filter(None, (says(answers) for says in oracles)), "") == said
 

@@ -81,7 +81,8 @@ def write_all(results: Path, out: Path) -> None:
     """
     labels = labels_of(load_course(HERE.parents[1]))
     loaded = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
-    write_pages(view := ClassView(loaded, labels=labels), out / "pages")
+    view = ClassView(loaded, labels=labels)
+    write_pages(view, out / "pages")
     texts = {f"class.{name}": to(view) for name, to in FORMATS.items() if name != "gradescope"}
     for result in loaded:
         name = f"{result.student}-{result.assignment}"

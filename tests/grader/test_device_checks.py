@@ -180,7 +180,8 @@ class Holding:
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
 def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named):
     check = checks_of(SDPA).test_memory
-    check(Implementation(frugal := Holding(0.2)), Draw(0))
+    frugal = Holding(0.2)
+    check(Implementation(frugal), Draw(0))
     assert frugal.asked is not None
     # no fast kernel of a GPU does float64
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")

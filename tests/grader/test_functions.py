@@ -653,7 +653,8 @@ LEFT_OPEN = (
 
 
 def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
-    for lines in heads(sides, attempt := {"B, T, C = x.shape\n": LEFT_OPEN}, "kv_cache"):
+    attempt = {"B, T, C = x.shape\n": LEFT_OPEN}
+    for lines in heads(sides, attempt, "kv_cache"):
         assert "the case that comes to this line is not written yet" in lines[0]
     assert [names(result) for result in sides.both_results("kv_cache", attempt)] == [[], []]
     assert [

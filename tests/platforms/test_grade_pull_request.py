@@ -203,7 +203,8 @@ def on_a_gpu(result: Result, **check: Any) -> Result:
     ],
 )
 def test_what_was_written_is_read(tiny, make_result, tmp_path, make):
-    write_artifact(tmp_path / "results", written := make(make_result))
+    written = make(make_result)
+    write_artifact(tmp_path / "results", written)
     assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
 
 

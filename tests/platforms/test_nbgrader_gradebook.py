@@ -242,7 +242,8 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
         "ada",
         make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items())),
     )
-    write(course := load_course(tiny_copy), url, result("ada", 1))
+    course = load_course(tiny_copy)
+    write(course, url, result("ada", 1))
     with pytest.raises(
         CourseFault,
         match=r"other points than its checks give now .*of ada was.*Next: course release",

@@ -670,7 +670,8 @@ def test_every_command_is_known() -> None:
 @pytest.mark.parametrize("is_activated", [False, True])
 def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> None:
     """It names the command by its path where the shell does not find it, on both streams."""
-    (folder := tmp_path / "elsewhere").mkdir()
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
     (folder / "course").write_text("#!/bin/sh\nexit 9\n")
     (folder / "course").chmod(0o755)  # another one
     path = os.pathsep.join([str(BIN) if is_activated else str(folder), "/usr/bin", "/bin"])

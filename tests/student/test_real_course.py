@@ -65,7 +65,8 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
 
 
 def test_a_call_with_blocks_has_several_of_them() -> None:
-    for example in examples(tiled := exercise_of("tiled_attention"), read(tiled.fingerprints)):
+    tiled = exercise_of("tiled_attention")
+    for example in examples(tiled, read(tiled.fingerprints)):
         sizes = example.axes.sizes
         assert all(sizes[block] < sizes["T"] for block in ("bq", "bk") if block in sizes)
 

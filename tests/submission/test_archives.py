@@ -244,7 +244,8 @@ def test_whoever_handed_in_what_an_editor_left_alone_is_named(
     }
     download = write_zip(files)
     if not is_zip:
-        zipfile.ZipFile(download).extractall(download := tmp_path / "class")
+        archive, download = download, tmp_path / "class"
+        zipfile.ZipFile(archive).extractall(download)
     assert [
         message
         for message in run(download).not_taken
@@ -257,7 +258,8 @@ def test_whoever_handed_in_what_an_editor_left_alone_is_named(
 def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
     run, write_zip, tmp_path, there, names
 ):
-    (damaged := tmp_path / names).write_bytes(b"PKbroken")
+    damaged = tmp_path / names
+    damaged.write_bytes(b"PKbroken")
     class_download = write_zip({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
     assert "is not opened" in run(damaged, class_download).not_taken[0]
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
