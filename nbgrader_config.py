@@ -13,10 +13,10 @@ from pathlib import Path
 
 root = Path(__file__).parent
 try:
-    from manyheads.authoring.stub import STUB
+    from manyheads.authoring.make_stub import STUB
     from manyheads.course import load_course
-    from manyheads.platforms.nbgrader_converters import SOURCE, Collect, prepare
     from manyheads.platforms.nbgrader_gradebook import COURSE_ID
+    from manyheads.platforms.wrap_nbgrader_commands import SOURCE, Collect, prepare
 
     course = load_course(root)
     prepare(course)

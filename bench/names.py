@@ -32,7 +32,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyheads.authoring.stub import stub_of
+from manyheads.authoring.make_stub import stub_of
 from manyheads.authoring.verify.wrong_programs import FaultBench
 from manyheads.box import open_box
 from manyheads.box.connection import Box

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 # before any test imports them in twice the time
-import manyheads.authoring.stub  # noqa: F401
+import manyheads.authoring.make_stub  # noqa: F401
 from manyheads.box import open_box
 from manyheads.box.connection import Box
 from manyheads.box.level_and_device_names import Level

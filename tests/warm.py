@@ -21,7 +21,7 @@ import pytest
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = ["manyheads.authoring.stub"]  # first, for others import jsonschema
+LIBRARIES = ["manyheads.authoring.make_stub"]  # first, for others import jsonschema
 LIBRARIES += [
     "torch",
     "torch.fx.experimental.symbolic_shapes",
@@ -49,7 +49,7 @@ NBGRADERS = [
     "nbclient",
     "IPython",
 ]
-NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_converters"]
+NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.wrap_nbgrader_commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
 # One for each program, started when it is first needed, if pytest-xdist's controller has not

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker import wire
-from ..box.worker.execute import execute
+from ..box.worker.answer_call import execute
 from ..box.worker.messages import Build, Call, Reply
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, input_seed
 from ..checks.preconditions import Condition
@@ -33,7 +33,6 @@ from ..checks.runner import (
 )
 from ..course import CourseError, Exercise
 from ..diagnosis.bank import Namespace
-from ..diagnosis.explain_nondeterminism import are_alike
 from ..diagnosis.fault_dictionary import RecordedCondition
 from ..diagnosis.fingerprint import (
     REPLY_FIELDS,
@@ -43,6 +42,7 @@ from ..diagnosis.fingerprint import (
     fingerprint_of,
     has_no_numbers,
 )
+from ..diagnosis.mutants_explaining_nondeterminism import are_alike
 from ..diagnosis.observed_reply import Expected, is_of_copies, summarise_copies
 from ..judge.collect_checks import CONDITIONS
 from ..judge.nontrivial_answers import choose_probe, four_like

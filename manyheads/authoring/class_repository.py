@@ -40,8 +40,8 @@ from ..report.report_content import points
 from ..student.check_attempt import check_attempt
 from ..submission import size_limit
 from ..submission.newer_python import KEY, MANIFEST, PYTHON
+from .make_stub import finished_modules, leaks
 from .release_exercises import write_changed
-from .stub import finished_modules, leaks
 from .templates import HERE, as_they_are, filled_templates
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..box.worker import wire
 from ..box.worker.messages import Call, Reply, TraceCall
-from ..box.worker.tracing import trace
+from ..box.worker.trace_operations import trace
 from ..checks.explain_exceptions import KINDS
 from ..checks.runner import (
     Exchange,
@@ -70,8 +70,8 @@ from .choose_visible_oracles import (
     groups_within,
     oracles_violated_by,
 )
+from .make_stub import stub_of
 from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
-from .stub import stub_of
 
 _ROUNDING = 1e-3  # how far the sum of a row may be from one
 

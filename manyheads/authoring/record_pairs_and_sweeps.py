@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 import torch
 from torch import Tensor
 
-from ..box.worker.execute import execute
+from ..box.worker.answer_call import execute
 from ..box.worker.messages import Call
 from ..checks.runner import cast, target_of
 from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, projections_of
@@ -26,7 +26,7 @@ from ..diagnosis.fingerprint import (
     is_comparable,
     without_unexpected_tables,
 )
-from ..diagnosis.pass_fail import sizes_of
+from ..diagnosis.pass_fail_dictionary import sizes_of
 from .choose_recorded_calls import VALUES, RecordedCalls, Replies
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault

@@ -43,8 +43,8 @@ from ..student.train_model import (
 )
 from ..submission import Source
 from .choose_recorded_calls import right_answers
+from .make_stub import stub_notebook, stub_of
 from .record_fault_dictionary import recorded_file, shares_of, words_of
-from .stub import stub_notebook, stub_of
 
 Files = Mapping[Path, bytes]
 # takes the number of exercises, and gives a function to call after each

@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from ..box.worker.execute import output_of
+from ..box.worker.answer_call import output_of
 from .answer import Answer, answers_of, plain, wide
 from .hidden_check import REFUSAL_EXPECTED, AttemptRaised, CheckFailed, Evidence
 

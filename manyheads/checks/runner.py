@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
-from ..box.worker.execute import execute
+from ..box.worker.answer_call import execute
 from ..box.worker.messages import (
     Build,
     Call,

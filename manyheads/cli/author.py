@@ -145,7 +145,7 @@ def doctor(course: CourseOption = None) -> None:
 
     Example: `course doctor`
     """
-    from ..authoring.find_isolation_levels import findings
+    from ..authoring.isolation_levels_of_this_machine import findings
 
     console, graded = open_console(), False
     for finding in findings(course_of(course)):

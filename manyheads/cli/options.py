@@ -41,7 +41,7 @@ from ..course.model import UnknownAssignment, assignment_named, exercises_called
 from ..printable_text import visible
 from ..report.command_name import as_called, next_alone, text_as_called
 from ..submission import ENDINGS
-from ..submission.find import Exercises
+from ..submission.find_submitted_files import Exercises
 
 CourseOption = Annotated[
     Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")

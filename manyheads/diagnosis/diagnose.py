@@ -29,7 +29,6 @@ from .evidence import (
     misconception_of_answer,
     misconceptions_of_exceptions,
 )
-from .explain_nondeterminism import misconceptions_of_nondeterminism
 from .fault_dictionary import (
     BASES,
     DIRECT,
@@ -55,6 +54,7 @@ from .match import (
     single_functions,
     smallest_cover,
 )
+from .mutants_explaining_nondeterminism import misconceptions_of_nondeterminism
 from .observed_reply import (
     ObservedReply,
     device_error,
@@ -65,7 +65,7 @@ from .observed_reply import (
     without_other_directions,
 )
 from .oracles import shown_by_oracles, wrong_plain_numbers
-from .pass_fail import (
+from .pass_fail_dictionary import (
     HARD_CODED,
     WRONG_AXIS,
     has_written_size,

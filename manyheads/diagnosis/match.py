@@ -19,7 +19,6 @@ from torch import Tensor
 from ..checks.runner import target_of
 from .bank import Sweep, form_of, projections_of
 from .evidence import misconceptions_of_parameters, without_extra_parameters
-from .explain_nondeterminism import explained_nondeterminism
 from .fault_dictionary import (
     Candidate,
     FaultDictionary,
@@ -29,9 +28,10 @@ from .fault_dictionary import (
     wrong_replies,
 )
 from .fingerprint import SMALLEST, ReplyFingerprint
+from .mutants_explaining_nondeterminism import explained_nondeterminism
 from .observed_reply import ObservedReply
 from .pairs_of_mutants import explaining_pair, made_pair
-from .pass_fail import WRONG_AXIS, has_foreign_size
+from .pass_fail_dictionary import WRONG_AXIS, has_foreign_size
 
 # With fewer wrong calls, in one function or in all, too many pairs of mutants fit.
 MIN_WRONG_IN_FUNCTION, MIN_WRONG = 6, 3

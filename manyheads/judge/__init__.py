@@ -5,12 +5,12 @@ Input: submissions, and a course with its secret. Output: a folder with one resu
 1. `results_folder` leaves out the exercises that are graded and unchanged.
 2. `judge_process` starts judges, each with a warm box; `dask_cluster` does so on other machines.
 3. `grade_submission` grades each exercise. `attempt_runner` sends the calls to the attempt.
-4. `collect_checks` and `run_hidden_checks` decide the outcomes. `require_answers` and
-   `nontrivial_answers` withdraw a pass that is not earned.
-5. If a check failed, `prove_line` searches for the wrong line: `code_parts` finds the parts of the
-   text that failed calls reach, `single_edits` makes small edits of each part, and `edit_search`
-   has them tried, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5` every check
-   passes, so that line is proved.
+4. `collect_checks` and `run_hidden_checks` decide the outcomes. `require_answer_of_each_function`
+   and `nontrivial_answers` withdraw a pass that is not earned.
+5. If a check failed, `prove_line` searches for the wrong line: `parts_reached_by_calls` finds the
+   parts of the text that failed calls reach, `single_edits` makes small edits of each part, and
+   `edit_search` has them tried, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5`
+   every check passes, so that line is proved.
 6. `public_calls` names the misconceptions. `attribution` builds the result from all of this.
 
 Example: an attempt at one exercise becomes the ExerciseResult that `Judge.grade_attempt` returns.

@@ -26,7 +26,13 @@ from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..result import State
 from ..submission.source import DEFINITIONS, NO_TEXT, Source
-from .choose_visible_failure import NO_FAILURE, ChosenFailure, Failure, choose_failure, failures_of
+from .choose_failure_of_visible_checks import (
+    NO_FAILURE,
+    ChosenFailure,
+    Failure,
+    choose_failure,
+    failures_of,
+)
 from .definition_faults import (
     always_true_advice,
     definition_fault,

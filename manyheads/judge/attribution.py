@@ -46,7 +46,7 @@ from ..submission.source import (
     where_it_is_written,
 )
 from .attribute_public_replies import NOT_WRONG, Attribution, FunctionVerdict, attribute
-from .choose_visible_failure import Failure
+from .choose_failure_of_visible_checks import Failure
 from .locate_misconceptions import LocatedMisconception
 from .public_calls import PublicReplies, public_outcome
 

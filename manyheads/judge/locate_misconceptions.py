@@ -17,8 +17,8 @@ from ..checks.explain_exceptions import kind_of
 from ..checks.runner import target_of
 from ..diagnosis.bank import Diagnosis
 from ..diagnosis.evidence import UNREGISTERED, misconception_of_answer
-from ..diagnosis.explain_nondeterminism import misconceptions_of_nondeterminism
 from ..diagnosis.fault_dictionary import Response, differs
+from ..diagnosis.mutants_explaining_nondeterminism import misconceptions_of_nondeterminism
 from ..diagnosis.observed_reply import ObservedReply
 from ..result import Diagnosed
 from ..submission.source import INTERFACE, UNTOUCHED, Source

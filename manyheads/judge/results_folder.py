@@ -37,7 +37,7 @@ from ..result import (
     write_result,
 )
 from ..submission import Submission, Unreadable, read_bytes, size_limit
-from ..submission import find as not_graded
+from ..submission import find_submitted_files as not_graded
 from ..submission.intake_journal import append, folder_lock, rows_of
 from .edit_search import Bounds
 

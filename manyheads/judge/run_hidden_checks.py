@@ -52,7 +52,7 @@ from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
 from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
-from .require_answers import compare_with_reference, missing_reply, wrong_type
+from .require_answer_of_each_function import compare_with_reference, missing_reply, wrong_type
 
 # CPU time of a judge for one attempt: sixty times as much as the slowest exercise of the course
 # needs

@@ -26,7 +26,7 @@ from ..report.score_exports import gradescope_result
 from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect
-from ..submission.find import Exercises
+from ..submission.find_submitted_files import Exercises
 from ..submission.intake_journal import State, read_memory
 
 COURSE = Path("source") / "course"  # part of the autograder's zip

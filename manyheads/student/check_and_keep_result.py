@@ -37,7 +37,7 @@ from ..submission import (
     read_file,
     size_limit,
 )
-from ..submission.find import Exercises, NotPlaced
+from ..submission.find_submitted_files import Exercises, NotPlaced
 
 if TYPE_CHECKING:
     from ..box.connection import Box

@@ -41,7 +41,7 @@ from ..checks.hidden_check import CheckFailed
 from ..checks.runner import cast
 from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.exception_advice import suggest
-from ..judge.explain_parts_not_run import stopped_parts
+from ..judge.explain_file_parts_not_run import stopped_parts
 from ..judge.redact_hidden_inputs import Axes
 from ..result import ExerciseResult
 from ..submission import Source, proved_line

@@ -2,10 +2,11 @@
 
 The steps, in order:
 
-1. `collect_downloads` lists each download (`archives`), recognises the platform by the paths
+1. `collect_downloads` lists each download (`read_archives`), recognises the platform by the paths
    (`download_layouts`), finds the student of each file (`roster_and_times`) and its exercise
-   (`find`), and writes OUT/<student>/<assignment>/NN_name.py with a journal (`intake_journal`).
-2. `find` lists the submissions in such a folder.
+   (`find_submitted_files`), and writes OUT/<student>/<assignment>/NN_name.py with a journal
+   (`intake_journal`).
+2. `find_submitted_files` lists the submissions in such a folder.
 3. `read` returns the attempt at one exercise as a `Source`, and `source` analyses its text.
 
 For example, with a roster, lovelaceada_11_22_04_reshape_dance.py in Canvas' zip becomes
@@ -13,7 +14,7 @@ submitted/ada/multi_head_attention/04_reshape_dance.py. All files are read as da
 student runs.
 """
 
-from .find import (
+from .find_submitted_files import (
     ENDINGS,
     NotGraded,
     Submission,

@@ -37,7 +37,7 @@ from .download_layouts import (
     name_without_suffix,
     person_called,
 )
-from .find import Exercises, NotPlaced, assignment_of_file, plain
+from .find_submitted_files import Exercises, NotPlaced, assignment_of_file, plain
 from .intake_journal import (
     TIMESTAMP,
     IntakeCandidate,

@@ -39,7 +39,7 @@ import yaml
 from ..course import Course
 from ..course.course_yaml_schema import read_moment
 from . import ENDINGS, is_archive
-from .find import Exercises, plain, printable_name
+from .find_submitted_files import Exercises, plain, printable_name
 from .intake_journal import Origin
 from .read import MIB, Closed
 from .read_archives import METADATA, Member, content_of, is_wanted, own_name

@@ -29,7 +29,7 @@ from ..course_fault import CourseFault
 from ..files import KeptContents, digest_of, name_in_error, write_whole
 from ..result import NOT_AS_IT_IS, HandedIn
 from . import ENDINGS, Unreadable, read_text
-from .find import (
+from .find_submitted_files import (
     Exercises,
     NotGraded,
     Submission,

@@ -32,7 +32,7 @@ from ..course.course_yaml_schema import read_moment
 from ..course_fault import CourseFault
 from ..printable_text import visible_line
 from .download_layouts import ALONE, Person, person_called
-from .find import is_noise, is_reserved, is_student, plain, printable_name
+from .find_submitted_files import is_noise, is_reserved, is_student, plain, printable_name
 
 _MOST_COLUMNS = 12  # that one sentence names
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"

@@ -22,8 +22,8 @@ from manyheads.authoring.class_repository import (
     standalone_command,
     try_out,
 )
+from manyheads.authoring.make_stub import leaks
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.stub import leaks
 from manyheads.checks.runner import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_hidden_checks import Catalogue

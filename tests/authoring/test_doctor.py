@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.authoring import find_isolation_levels as doctor
-from manyheads.authoring.find_isolation_levels import Finding, confinement
+from manyheads.authoring import isolation_levels_of_this_machine as doctor
+from manyheads.authoring.isolation_levels_of_this_machine import Finding, confinement
 from manyheads.box.contents import Driver, Gpu, Places
 from manyheads.box.zygote_box import uid_for_box
 from manyheads.course import Course

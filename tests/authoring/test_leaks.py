@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from manyheads.authoring.stub import leaks
+from manyheads.authoring.make_stub import leaks
 from manyheads.course import Course, load_course
 
 SOURCE = "solutions/averages/01_running_mean.py"

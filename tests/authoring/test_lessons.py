@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.class_repository import bundle
+from manyheads.authoring.make_stub import leaks, stub_notebook
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.stub import leaks, stub_notebook
 from manyheads.course import load_course
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.student.hints import after_done

@@ -10,7 +10,7 @@ import jupytext
 import nbformat
 import pytest
 
-from manyheads.authoring.stub import STUB, strip, stub_notebook
+from manyheads.authoring.make_stub import STUB, strip, stub_notebook
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.course_fault import CourseFault
 from manyheads.submission.read import read_notebook
@@ -211,5 +211,5 @@ def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
 def test_no_process_builds_a_grammar_that_no_notebook_needs() -> None:
     expression = "[name for name in sys.modules if name.startswith('rfc3987')]"
-    code = f"import sys, manyheads.authoring.stub; assert not {expression}"
+    code = f"import sys, manyheads.authoring.make_stub; assert not {expression}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from manyheads.box.worker import wire
-from manyheads.box.worker.execute import execute
+from manyheads.box.worker.answer_call import execute
 from manyheads.box.worker.messages import (
     Around,
     Build,
@@ -23,7 +23,7 @@ from manyheads.box.worker.messages import (
     PlantedDifference,
 )
 from manyheads.checks.module_expectations import moved_after_a_call
-from manyheads.diagnosis.explain_nondeterminism import are_alike
+from manyheads.diagnosis.mutants_explaining_nondeterminism import are_alike
 
 EACH_CLASS: list[Around] = [
     MovedAfterACall((Ones((2, 4)), Ones((2, 1), "bool"))),

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from manyheads.box.connection import Box, Connection
-from manyheads.box.worker.execute import execute, on_its_device
+from manyheads.box.worker.answer_call import execute, on_its_device
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 from manyheads.box.worker.nn_modules import at_most_two_values, build_module

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from manyheads.box.connection import Box
 from manyheads.box.worker import wire
-from manyheads.box.worker.execute import execute, outputs_of
+from manyheads.box.worker.answer_call import execute, outputs_of
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import (
     NAME_LIMIT,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention.bias import causal_upper_left
 from torch.nn.attention.flex_attention import flex_attention
 
-from manyheads.box.worker.execute import execute
+from manyheads.box.worker.answer_call import execute
 from manyheads.box.worker.messages import (
     CROPS,
     ORDER,
@@ -33,7 +33,7 @@ from manyheads.box.worker.messages import (
     Write,
 )
 from manyheads.box.worker.op_monitor import OpMonitor
-from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.trace_operations import trace
 from manyheads.box.worker.training import Adam, C, Trainer, initialise
 
 Follow = Callable[..., Traced]

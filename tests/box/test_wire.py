@@ -22,7 +22,7 @@ from manyheads.box.worker.messages import (
     TraceCall,
     Traced,
 )
-from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.trace_operations import trace
 
 TENSORS = {
     "numbers behind three bytes": (torch.tensor([True, False, True]), torch.arange(4.0).double()),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.authoring.stub import Lines, _normalised_text, hidden_lines
+from manyheads.authoring.make_stub import Lines, _normalised_text, hidden_lines
 from manyheads.box.connection import Box
 from manyheads.box.without_namespaces import open_own_box
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of

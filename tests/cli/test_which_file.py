@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.stub import STUB
+from manyheads.authoring.make_stub import STUB
 from manyheads.cli.options import exercise_named, exercises_named
 from manyheads.course import CourseError, load_course
 from tests.conftest import Run

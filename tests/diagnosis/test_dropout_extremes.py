@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.explain_nondeterminism import _constant_rows
+from manyheads.diagnosis.mutants_explaining_nondeterminism import _constant_rows
 from manyheads.diagnosis.observed_reply import is_of_copies, summarise_copies
 
 P = 0.25

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from manyheads.authoring.stub import STUB
+from manyheads.authoring.make_stub import STUB
 from manyheads.result import ExerciseResult
 from tests.diagnosis.both_sides import Sides
 

@@ -25,7 +25,7 @@ ATTEMPT = """
 import dataclasses, sys, torch
 
 worker = sys.modules["manyheads_worker.execute"]
-honest, where, dtype = worker.execute, {where!r}, torch.{dtype}
+honest, where, dtype = worker.answer_call, {where!r}, torch.{dtype}
 large = torch.ones(int({mib} * 2**20) // dtype.itemsize, dtype=dtype)
 
 

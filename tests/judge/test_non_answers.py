@@ -13,7 +13,11 @@ from manyheads.box.worker.result_form import Form
 from manyheads.checks.hidden_check import CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.judge.collect_checks import CheckRun
-from manyheads.judge.require_answers import AsksNothingError, kinds_of, missing_reply
+from manyheads.judge.require_answer_of_each_function import (
+    AsksNothingError,
+    kinds_of,
+    missing_reply,
+)
 from manyheads.judge.run_hidden_checks import HiddenChecks
 
 CHECKS = '''

@@ -7,7 +7,7 @@ import pytest
 from manyheads.box.worker.messages import Raised
 from manyheads.course.course_yaml_schema import parse_signature
 from manyheads.judge.attribute_public_replies import FunctionSummary, verdicts_of
-from manyheads.judge.choose_visible_failure import ChosenFailure
+from manyheads.judge.choose_failure_of_visible_checks import ChosenFailure
 from manyheads.judge.public_calls import name_arguments
 from manyheads.submission import Source
 

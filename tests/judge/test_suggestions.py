@@ -11,7 +11,7 @@ import torch
 import yaml
 from torch import nn
 
-from manyheads.box.worker.execute import raised_by
+from manyheads.box.worker.answer_call import raised_by
 from manyheads.box.worker.messages import Raised
 from manyheads.judge import exception_advice
 from manyheads.judge.exception_advice import MAX_NAME, suggest

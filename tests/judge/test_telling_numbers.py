@@ -9,7 +9,10 @@ from torch import Tensor, tensor
 from manyheads.box.worker.messages import Call, Output, Reply
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
 from manyheads.diagnosis.observed_reply import ObservedReply
-from manyheads.judge.choose_visible_failure import describe_wrong_numbers, origin_of_numbers
+from manyheads.judge.choose_failure_of_visible_checks import (
+    describe_wrong_numbers,
+    origin_of_numbers,
+)
 
 SCORES = tensor([[0.5, 2.0, -1.0], [1.0, 0.0, 3.0]])
 SHARES = SCORES.softmax(-1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.worker.execute import raised_by
+from manyheads.box.worker.answer_call import raised_by
 from manyheads.box.worker.messages import (
     Build,
     Call,

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from manyheads.box.worker.messages import Build, Call, TraceCall, Traced
-from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.trace_operations import trace
 from manyheads.checks.runner import cast
 from manyheads.student.choose_example_calls import Example, with_twin
 from manyheads.student.trace import Explained, explain_example

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall, Traced
-from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.trace_operations import trace
 from manyheads.course.course_yaml_schema import parse_signature
 from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.choose_example_calls import (

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyheads.box.worker.messages import TraceCall
-from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.trace_operations import trace
 from manyheads.checks.runner import cast
 from manyheads.student.pictures import Picture, pictures
 from manyheads.student.trace import TABLES, TIMES

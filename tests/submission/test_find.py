@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.course_fault import CourseFault
-from manyheads.submission.find import (
+from manyheads.submission.find_submitted_files import (
     NotGraded,
     closed_in,
     find_submissions,

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from manyheads.submission import find
-from manyheads.submission.find import Exercises, NotPlaced, assignment_of_file
+from manyheads.submission import find_submitted_files as find
+from manyheads.submission.find_submitted_files import Exercises, NotPlaced, assignment_of_file
 from manyheads.submission.read import IntakeLimits
 from manyheads.submission.source import decode_text
 from tests.make import notebook

@@ -18,7 +18,7 @@ from ...report.report_content import out_of, score_words
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
 from ...submission import Source
-from ..stub import stub_of
+from ..make_stub import stub_of
 from .plugin import NOTHING, Report, Verified
 from .wrong_programs import SECRET, BehaviourAndText
 

@@ -26,9 +26,9 @@ from ...judge.collect_checks import points_fault
 from ...report.markdown import LONGEST_LINE
 from ...student.choose_example_calls import examples
 from ..class_repository import linked_pages
+from ..make_stub import CHECK, LOCKED, PREDICT, NotebookNode, jupytext, leaks, stub_of
 from ..new_course import FILL
 from ..release_exercises import is_current, recorded_files, stray_files
-from ..stub import CHECK, LOCKED, PREDICT, NotebookNode, jupytext, leaks, stub_of
 from .plugin import NOTHING, Report, Verified
 
 claim = pytest.mark.claim

@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 from . import wire
-from .execute import execute, raised_by
+from .answer_call import execute, raised_by
 from .messages import (
     STOPPED_LIMIT,
     Batch,
@@ -36,7 +36,7 @@ from .messages import (
     Traced,
     Training,
 )
-from .tracing import trace
+from .trace_operations import trace
 from .training import Trainer
 
 _FLAGS = (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .execute import raised_by
+from .answer_call import raised_by
 from .messages import InitModel, Output, Reply, Training, Write, dtype_name
 from .nn_modules import at_most_two_values, build_module
 

@@ -29,8 +29,8 @@ from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.exchange.default import ExchangeCollect
 
+from ..authoring.make_stub import stub_notebook
 from ..authoring.release_exercises import write_release
-from ..authoring.stub import stub_notebook
 from ..box.level_and_device_names import Level
 from ..course import Assignment, Course, CourseError
 from ..course.final_scores import Decisions, final, of_the_absent

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .execute import execute
+from .answer_call import execute
 from .messages import (
     CROPS,
     DEPTH,
@@ -217,7 +217,7 @@ def _without_values(side: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
 
 
 # The worker's folder belongs here because of the modes in around_call.py, which run operations.
-_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))
+_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("trace_operations.py"))
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
