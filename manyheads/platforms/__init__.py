@@ -8,6 +8,6 @@ Each system is one way to grade a course:
   `grade_pull_request` grades them, and reports the results there.
 - `grade_in_gradescope` grades the hand-in of one student in Gradescope's container.
 
-For example, `nbgrader autograde` calls `wrap_nbgrader_commands`, which grades all submissions in the
-box, and `nbgrader_gradebook` enters the results into the gradebook.
+For example, `nbgrader autograde` calls `wrap_nbgrader_commands`, which grades all submissions in
+the box, and `nbgrader_gradebook` enters the results into the gradebook.
 """
