@@ -156,23 +156,24 @@ def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:
 
     1. All mutants of a misconception in it raise in all calls that detect them. So these mutants
        refuse allowed inputs, too.
-    2. It is UNDIVIDED alone, and the guard is wrong in the same way as these mutants: it tests a
-       remainder, although the attempt does not refuse every input that it should.
-    3. It explains calls of the syndrome that no guard refused and no reply proves, or it names
-       nothing but what replies prove.
+    2. It names UNDIVIDED and nothing else, a guard that refuses allowed inputs tests a remainder,
+       and the attempt answers an input that it should refuse. So the guard itself shows UNDIVIDED.
+    3. The syndrome has a call that no guard refused and no reply proves. So the guards do not
+       account for all wrong calls.
+    4. Single replies prove every misconception that it names. They hold, whatever a guard refuses.
 
     Without an explanation, return False.
     """
     names = {candidate.id for candidate in response.explanations}
     if any(_only_stops(response, name) for name in names):
         return True
-    by_reply = response.shown_by("reply")
     if names == {UNDIVIDED} and any(guard.divides for guard in refused.values()):
         to_refuse = (e for e in response.written.values() if e.expected.raised == "refused")
         if any(observation.actual.raised != "refused" for observation in to_refuse):
             return True
-    leaves_calls = not refused.keys() >= response.syndrome.keys() - by_reply.keys()
-    return bool(names) and (leaves_calls or names <= {*by_reply.values()})
+    by_reply = response.shown_by("reply")
+    unaccounted_calls = response.syndrome.keys() - by_reply.keys() - refused.keys()
+    return bool(names) and (bool(unaccounted_calls) or names <= {*by_reply.values()})
 
 
 def _only_stops(response: Response, id_: str) -> bool:

@@ -46,9 +46,10 @@ def mutants(response: Response) -> list[Candidate]:
 
 
 def nondeterministic_mutants(response: Response) -> list[Candidate]:
-    """Return mutants that explain nondeterminism, after those that explain all other calls.
+    """Return the mutants that explain the other wrong calls, then those of the nondeterminism.
 
-    Return none if nothing explains the nondeterminism, or if other wrong calls stay unexplained.
+    Return none if nothing explains the nondeterminism, or if any other wrong call stays
+    unexplained.
     """
     calls, names = explained_nondeterminism(response)
     if not names:
@@ -198,8 +199,9 @@ def combined_pairs(response: Response) -> list[Candidate]:
     """Return two mutants that, combined in one program, reply as the attempt does.
 
     If no pair fits all functions, return a pair that fits one function with enough wrong calls.
-    Return none if parameters differ: no replies of a pair would be the attempt's. Return none on a
-    student's machine, which has no mutants.
+    The whole response is tried first, then each function with at least MIN_WRONG_IN_FUNCTION wrong
+    calls. Return none if the attempt's parameters differ: then no pair replies as it does. Return
+    none on a student's machine, which has no mutants.
     """
     bank = response.bank
     if bank is None or response.shown_by("parameters alone"):

@@ -313,13 +313,14 @@ def dropout_mask_differs(answers: Sequence[ReplyPair]) -> str:
 
 
 def survivors_differ(answers: Sequence[ReplyPair]) -> str:
-    """Return a message if the smallest surviving number is another share of the largest, or "".
+    """Return a message if dropout leaves numbers whose sizes differ more, or less, than expected.
 
-    The answers are the extremes of many answers in training. The shares do not change if dropout
-    zeroes and scales whole answers.
+    Each answer holds the extremes of many answers in training. The smallest number that dropout
+    leaves, divided by the largest, must be the same in the attempt as in the reference. This share
+    does not change if dropout zeroes and scales whole answers. Return "" if nothing differs.
     """
-    for extremes, actual_extremes in answers:
-        if not _is_near(_surviving_share(extremes), _surviving_share(actual_extremes)):
+    for expected, actual in answers:
+        if not _is_near(_surviving_share(expected), _surviving_share(actual)):
             return (
                 "asked often in training, the numbers that dropout leaves have other sizes than "
                 "they should: is it applied to the tensor that the docstring names?"
@@ -375,9 +376,10 @@ def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> boo
 def edit_of(first: Call, second: Call) -> str:
     """Return a description of the difference between two calls.
 
-    If tensors differ, it names the first one. Otherwise it names all values that differ. Examples:
-    "an edit of the first argument in [:, 6:]", "another value of dropout in eval mode", "a second
-    call" if nothing differs.
+    If tensors differ, it names the first one: "an edit of the first argument in [:, 6:]". Otherwise
+    it names all values that differ: "another value of dropout". If nothing differs, it is "a second
+    call". Unless a tensor differs, " in eval mode" is added if the calls build modules, and none of
+    them in training mode.
     """
     first_inputs, second_inputs = _inputs(first), _inputs(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]
@@ -390,8 +392,10 @@ def edit_of(first: Call, second: Call) -> str:
                 return f"an edit of {label(name)}{_edited_block(first_value, second_value)}"
         elif repr(first_value) != repr(second_value):
             values.append(label(name))
-    several = "a call with other values of" if len(values) > 1 else "another value of"
-    return (f"{several} {' and '.join(values)}" if values else "a second call") + mode
+    if not values:
+        return f"a second call{mode}"
+    start = "another value of" if len(values) == 1 else "a call with other values of"
+    return f"{start} {' and '.join(values)}{mode}"
 
 
 def _inputs(call: Call) -> dict[str, object]:

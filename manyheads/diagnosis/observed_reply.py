@@ -217,10 +217,10 @@ def without_other_directions(
     observations: Mapping[int, ObservedReply],
     directions: Mapping[str, Direction],
 ) -> dict[int, str]:
-    """Return the misconceptions by call, without those whose direction no answer has.
+    """Return the misconceptions that the direction of wrong answers confirms, by call.
 
-    One answer with the direction is enough for all calls of a misconception. A misconception
-    without a direction is kept.
+    A misconception is kept, for all its calls, if at least one of their answers has its direction,
+    or if it has none.
 
     Args:
         names: the misconceptions, by call.
@@ -238,10 +238,10 @@ def without_other_directions(
 
 
 def _rows_are_moved(observation: ObservedReply) -> bool:
-    """Return whether each output has the rows of the right output in any order.
+    """Return whether each output has exactly the rows of the right output, in any order.
 
-    Rows may be repeated. An output with fewer than two axes, or of another shape, has not. Outputs
-    without numbers are not compared.
+    A row may occur more or less often. Rows in their right order count, too. Return False if an
+    output has another shape, or fewer than two axes. Outputs without numbers are skipped.
     """
     for actual, expected in _tables(observation):
         if actual.shape != expected.shape or actual.dim() < 2:

@@ -644,11 +644,15 @@ def first_violation(
 ) -> Violation | None:
     """Return the first violation in these groups, or None.
 
-    Later ones are not looked for, because they may have the same reason.
+    Later ones are not looked for, because they may have the same cause.
+
+    Args:
+        groups: each the use of an oracle, with the indices of the calls that it compares.
+        observations: the replies, by the index of the call.
     """
-    for use, group in groups:
+    for use, indices in groups:
         try:
-            compare(use.oracle, [observations[i] for i in group])
+            compare(use.oracle, [observations[i] for i in indices])
         except CheckFailed as error:
-            return Violation(use, group, error)
+            return Violation(use, indices, error)
     return None

@@ -158,9 +158,10 @@ class ReplayCache:
     def parameter_names(self, call: Call, reference: Runner) -> frozenset[str]:
         """Return the names of the reference's parameters in the modules that the call builds.
 
-        The reference builds them once for equal calls, without the weights of the call.
+        The reference builds the modules of equal calls once, and without the call's weights: the
+        names do not depend on them.
         """
-        call = self.hold(call)
+        call = self.hold(call)  # the same object for equal calls, so that its id is a key
         if id(call) not in self._parameter_names:
             builds = [
                 replace(build, state=None, report=(), skip_init=True) for build in builds_in(call)
@@ -397,14 +398,14 @@ class AttemptRunner:
     def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.
 
-        The calls are sent in one batch. If anything goes wrong there, each call is sent alone: a
-        batch decides no verdict.
+        The calls are first sent in one batch. A call without a usable reply there is sent again
+        alone, so that a failure of the batch does not count against the attempt.
         """
         answers: list[Reply | AttemptEnded] = []
         for question, ready_replies in zip(
             questions, self._batch_replies([question.call for question in questions]), strict=True
         ):
-            try:
+            try:  # `_final_reply` sends the call alone if it has no ready replies
                 answers.append(self._final_reply(question, ready_replies))
             except AttemptEnded as ended:
                 answers.append(ended)
@@ -597,15 +598,13 @@ class AttemptRunner:
     def _seconds_allowed(self) -> float:
         """Return the seconds for the next message, fewer after each end of the process.
 
-        They are at least MIN_SECONDS_PER_CALL, unless the limits allow less. Raises AttemptEnded if
-        the attempt has no time left.
+        They are at least MIN_SECONDS_PER_CALL, unless the limits allow less. If the attempt has no
+        time left, close it and raise AttemptEnded.
         """
         if self._seconds_left <= 0:
             self.close()
-            time_limit = (
-                f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
-            )
-            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {time_limit}.")
+            limit = f"{self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
+            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up the {limit}.")
         per_call = self.limits.seconds_per_call
         shortened = max(MIN_SECONDS_PER_CALL, per_call / SHORTER_AFTER_END**self._ends)
         return float(min(self._seconds_left, per_call, shortened))

@@ -265,8 +265,8 @@ def verdicts_of(
 def _needed_by(summary: FunctionSummary, failure: ChosenFailure, source: Source) -> set[str]:
     """Return the names on which the failure of a function may depend.
 
-    These are the functions and classes that it uses, the name that its exception lacks, and the
-    function or class with the line that raised. The set may also have "".
+    These are the functions and classes that it uses, the name that its exception reports as missing
+    ("" if it reports none), and the function or class that contains the line that raised.
     """
     line = _line_of(failure.raised)
     definitions = [s for s in source.statements if isinstance(s, DEFINITIONS)]
@@ -322,8 +322,9 @@ def _raised_before_use(
 ) -> bool:
     """Return whether a function raised before it used any of the blockers.
 
-    Then its exception does not follow from them. False if this cannot be seen: it is a class, it
-    lacks a name, or the exception comes from another function, or from within a loop.
+    Then its exception does not follow from them. True if the call itself was refused. Names on the
+    line that raised count as used. False if this cannot be seen: `name` is a class, the exception
+    reports a missing name, or it was raised in another function or in a loop.
     """
     error_kind = kind_of(raised) if raised else None
     if error_kind and error_kind.at_call:  # the call itself was refused

@@ -56,17 +56,17 @@ def definition_fault(
 def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
     """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
-    1. If a function is asked for that makes a module, and it made none, the sentence says so. Such
-       a function is known by its name in small letters.
-    2. If a class is asked for, a function that makes a module is accepted. So there is no sentence
-       unless the call made none.
+    1. A name in small letters asks for a function. If the call needed a module from it, and it
+       returned none, the sentence says so.
+    2. If a class is asked for, anything that returns a module is accepted, such as a function. So
+       the sentence is "" unless the call complained that it got no module.
     3. In all other cases, see `wrong_definition_type`.
     """
-    makes_no_module = raised is not None and "not a torch.nn.Module" in raised.message
+    returned_no_module = raised is not None and "not a torch.nn.Module" in raised.message
     is_function = isinstance(source.definitions.get(name), ast.FunctionDef)
-    if makes_no_module and is_function and name.islower():
+    if returned_no_module and is_function and name.islower():
         return "What it returns is no module"
-    if is_class and not makes_no_module:
+    if is_class and not returned_no_module:
         return ""
     return wrong_definition_type(source, name, is_class)
 
@@ -101,14 +101,14 @@ def wrong_definition_type(source: Source, name: str, is_class: bool) -> str:
 def _lines_with_yield(function: ast.FunctionDef) -> list[int]:
     """Return the lines of the `yield`s that make this function a generator.
 
-    Those of functions inside it do not count.
+    Those of functions inside it do not count. The lines are in no order.
     """
     pending, lines = list[ast.AST](function.body), []
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Yield | ast.YieldFrom):
             lines.append(node.lineno)
-        if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
+        if not isinstance(node, (*DEFINITIONS, ast.Lambda)):
             pending += ast.iter_child_nodes(node)
     return lines
 

@@ -400,9 +400,9 @@ def _name_of(node: ast.expr) -> str:
 
 
 def _init_has_another_name(file: _File, class_name: str) -> str:
-    """Return which method of the class is meant to be __init__.
+    """Return a question that names the method which is probably meant to be __init__.
 
-    Returns "" if the class has __init__, or no method with a similar name.
+    Return "" if the class has __init__, or no method with a similar name.
     """
     methods = _methods_of(file, class_name)
     lines = {method.name: method.lineno for method in methods}
@@ -440,12 +440,15 @@ def loop_fault(source: Source, raised: Raised) -> str:
 
 
 def _early_return(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which `return` on the line that raised ends the loop in its first round, or ""."""
+    """Return a sentence if the line that raised is a `return` directly in the loop, or "".
+
+    Such a `return` ends the loop in its first round.
+    """
     for statement in loop.body:
         if isinstance(statement, ast.Return) and file.line_is_in(statement):
             return (
                 f"The `return` on line {statement.lineno} stands inside the loop that begins on "
-                f"line {loop.lineno}, and ends it at its first turn."
+                f"line {loop.lineno}, and ends it in its first round."
             )
     return ""
 

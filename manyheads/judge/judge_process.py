@@ -47,8 +47,9 @@ def grade_all(
 ) -> Iterator[Graded]:
     """Grade the submissions with `jobs` judges, and yield each result when it is there.
 
-    Raises the exceptions of a judge's start (BoxUnavailable, CourseError, GraderFault), and
-    WorkerLost if judges die again and again. Then, and if the caller stops, the rest is given up.
+    Raises what a judge raises when it cannot start (BoxUnavailable, CourseError, GraderFault), and
+    WorkerLost if judges die again and again. In these cases, and if the caller stops iterating, the
+    other submissions are not graded.
 
     Args:
         plan: The options of the run.
@@ -59,6 +60,7 @@ def grade_all(
     jobs = min(jobs, len(submissions))
     if not jobs:
         return
+    # Only the first judge lists exercises without a recording: one list is enough.
     judges = [
         SteadyJudge(replace(plan, reports_unrecorded=index == 0), cpu)
         for index, cpu in enumerate(cpu_for_each_judge(jobs))

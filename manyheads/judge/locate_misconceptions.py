@@ -167,13 +167,14 @@ class RepliesByFunction:
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
         """Return the function to which a misconception is attributed; "" if there is none.
 
-        An untouched stub concerns the whole file: "". For others it is the first of these, in the
-        order of the wrong functions:
+        An untouched stub concerns the whole file: "". For others it is the first of these. 1, 3 and
+        4 are in the order of the wrong functions, 2 is in alphabetical order.
 
-        1. a wrong function in which a reply proves the misconception, or in which it is seen;
+        1. a wrong function in which a reply proves the misconception, or in which it is seen
+           (`is_seen`);
         2. any other function in which a reply proves it, such as one that the file lacks;
-        3. a wrong function with a call that the attempt and one of its mutants both fail: if a
-           function has two faults, no mutant with one fault answers as the attempt does;
+        3. a wrong function with a call that both the attempt and a mutant of the misconception
+           fail: if a function has two faults, no mutant with one fault answers as the attempt does;
         4. the first wrong function.
         """
         if id_ == UNTOUCHED:
@@ -184,7 +185,7 @@ class RepliesByFunction:
             for name in wrong_functions
             if name in proven or self.is_seen(id_, self.wrong[name])
         ]
-        shown_elsewhere = sorted(proven)  # `with_evidence` has the wrong functions among them
+        shown_elsewhere = sorted(set(proven).difference(wrong_functions))
         detecting = (name for name in wrong_functions if self._detects(name, id_))
         return next(chain(with_evidence, shown_elsewhere, detecting, wrong_functions), "")
 

@@ -108,7 +108,8 @@ class PublicReplies:
 
         1. The process ended during a call: "timeout" or "crashed".
         2. An oracle is violated: "error" if the attempt raised, otherwise "failed".
-        3. A function of `check.all_calls` does not meet a precondition: "failed".
+        3. A function of `check.all_calls` (its own calls and those with which it compares them)
+           does not meet a precondition: "failed".
         4. The check passed.
 
         The outcome names the function at which the process ended or the check failed. If the check

@@ -199,10 +199,10 @@ _HEADS = ("B", "nh", "T", "hd")  # the axes of a tensor that is split into heads
 def name_sizes(calls: Sequence[tuple[Axes, str]]) -> str:
     """Return "Here 13 is T_k, 9 is T_q" for the sizes in the first call's message, or "".
 
-    A number may be equal to a size by chance. So other messages are compared that have as many
-    numbers, and whose calls have axes of the same names. A number is named only if all these
-    messages have the size of the same axis in its position. At least one of the calls must have
-    other sizes.
+    A number may be equal to a size by chance. So it is named only if, in the same position, each
+    comparable message has the size of that axis in its own call. A message is comparable if it has
+    as many numbers, and its call has axes of the same names. If all comparable calls have the same
+    sizes as the first one, they show nothing: the result is "".
 
     Args:
         calls: The axes of each call, and the message of its exception. The first call is the one

@@ -33,15 +33,15 @@ def missing_reply(
 ) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed fails after all, or None if it does not.
 
-    The result is an AsksNothingError, because the check itself is at fault, if it makes no call, or
-    if some function that it calls answers none of these calls, neither in the reference nor in the
-    attempt. Otherwise these demands are tested, one after the other, in all calls:
+    The result is an AsksNothingError, because the check itself is at fault, in two cases: it makes
+    no call, or it calls a function without one call that the reference or the attempt answers.
+    Otherwise these demands are tested, one after the other, in all calls:
 
     1. Each answer has a type that the reference returns (`_demand_kind`).
     2. Each function has answered at least once.
     3. No answer has a NaN or an infinity that the reference's has not (`_demand_numbers`).
 
-    The CheckFailed names the function as its `place`.
+    The CheckFailed has the function in `function`.
     """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -98,12 +98,13 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
 
 
 def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
-    """Raise CheckFailed if an output has a type that the reference's output never has.
+    """Raise CheckFailed if an output has a type that the reference's output never has there.
 
-    Also raises CheckFailed if the result has another structure. If one of the expected types is a
-    type of number, a number of any type is accepted. Otherwise a function's only output must also
-    be a tensor, an opaque value or a table of numbers, even if the reference may return None.
-    Nothing is tested if there is no output, or if no type is expected.
+    Also raises CheckFailed if the result has another structure than the call asks for.
+
+    A number of any type is accepted if the reference may return a number. If a function returns one
+    output, and no tuple, None is never accepted, nor is a table without numbers. Nothing is tested
+    if there is no output, or if `expected_kinds` is empty.
 
     Args:
         exchange: The call, with the attempt's reply.
@@ -112,11 +113,12 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
     call, outputs = exchange.call, exchange.reply.outputs
     if outputs:
         Answer(call, exchange.reply).must_return()
+    # The outputs of repeated calls and of further steps have the same types in turn.
     for out, allowed_kinds, answer in zip(
         outputs, cycle(expected_kinds), answers_of(call, exchange.reply), strict=False
     ):
         is_number = out.tensor is not None and out.tensor.dim() == 0
-        may_be_number = not allowed_kinds <= {"tensor", NONE, OPAQUE, *TABLES}
+        may_be_number = bool(allowed_kinds - {"tensor", NONE, OPAQUE, *TABLES})
         if is_number and may_be_number:
             continue
         # A part of a tuple may also be None.

@@ -243,9 +243,10 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 
 
 def _read_texts(path: Path) -> object:
-    """Return the course's texts, or a hash of the file if it is no YAML. {} if there are no texts.
+    """Return the parsed texts of the course, or {} if it has none.
 
-    The judge reports such a file.
+    If the file is no valid YAML, return a hash of it, so that keys still change with the file. The
+    judge reports the error, not this function.
     """
     if not path.exists():
         return {}
@@ -409,7 +410,7 @@ class Record:
 
         Such a result is entered in the gradebook again. Its file is written only if the time of
         handing in or the unreadable files have changed. All other submissions are added to `todo`,
-        so go through all results before calling `add`. Raises CourseFault if results of exercises
+        so exhaust this iterator before calling `add`. Raises CourseFault if results of exercises
         that are not chosen would be lost, because the file on disk is invalid.
 
         Args:
@@ -428,14 +429,14 @@ class Record:
             old_exercises: dict[str, ExerciseResult] = {}
             if old_result is not None and not again:
                 old_exercises = {e.id: e for e in old_result.exercises}
-            todo = {}
+            keys_to_grade = {}
             for exercise in chosen:
                 # Keys are computed before grading, because files may change meanwhile.
                 key = self.keys.of_attempt(submission, exercise)
                 if not self.has_noted(submission, exercise, key, old_exercises.get(exercise.id)):
-                    todo[exercise.id] = key
-            if todo or old_result is None:
-                self.todo[submission] = todo
+                    keys_to_grade[exercise.id] = key
+            if keys_to_grade or old_result is None:
+                self.todo[submission] = keys_to_grade
             else:
                 yield submission, self._write(submission, old_result, old_result)
 

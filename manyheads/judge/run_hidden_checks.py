@@ -216,13 +216,13 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
     An AttemptRaised is an "error", and any other CheckFailed is "failed". The end of the attempt's
     process is "timeout" or "crashed". A check may skip itself: "skipped".
 
-    With any other exception the check itself broke. If an answer of the attempt has another shape
-    or type than the reference's, this is taken for the cause (an index beyond an axis, arithmetic
-    on bools), and the difference decides the outcome. Otherwise the check is "skipped", with a
+    With any other exception the check itself broke. The cause may be an answer of another shape or
+    type than the reference's, such as an index beyond an axis, or arithmetic on bools. If there is
+    such an answer, its difference decides the outcome. Otherwise the check is "skipped", with a
     fault of the grader.
 
     Args:
-        check: The outcome before an attempt is judged.
+        check: The check's outcome before it is judged. The result has its other fields.
         error: The exception.
         run: The data that the checks share.
     """

@@ -166,7 +166,7 @@ def _pasted_line(nodes: Sequence[ast.AST], line: int = 0) -> str:
 
 
 def _return_in_loop(nodes: Sequence[ast.AST]) -> str:
-    """Return which `return` ends a loop at its first turn; "" if none does."""
+    """Return which `return` ends a loop in its first round; "" if none does."""
     for loop in nodes:
         if isinstance(loop, _LOOPS) and isinstance(loop.body[-1], ast.Return):
             leaves = (ast.Continue, ast.Break, ast.Return)
@@ -174,7 +174,7 @@ def _return_in_loop(nodes: Sequence[ast.AST]) -> str:
             if not any(isinstance(statement, leaves) for statement in statements):
                 return (
                     f"The `return` on line {loop.body[-1].lineno} stands inside the loop that "
-                    f"begins on line {loop.lineno}, and ends it at its first turn"
+                    f"begins on line {loop.lineno}, and ends it in its first round"
                 )
     return ""
 
