@@ -160,7 +160,7 @@ def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:
        and the attempt answers an input that it should refuse. So the guard itself shows UNDIVIDED.
     3. The syndrome has a call that no guard refused and no reply proves. So the guards do not
        account for all wrong calls.
-    4. Single replies prove every misconception that it names. They hold, whatever a guard refuses.
+    4. Single replies prove every misconception that it names. No guard can change these proofs.
 
     Without an explanation, return False.
     """

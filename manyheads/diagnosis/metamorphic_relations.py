@@ -378,8 +378,7 @@ def edit_of(first: Call, second: Call) -> str:
 
     If tensors differ, it names the first one: "an edit of the first argument in [:, 6:]". Otherwise
     it names all values that differ: "another value of dropout". If nothing differs, it is "a second
-    call". Unless a tensor differs, " in eval mode" is added if the calls build modules, and none of
-    them in training mode.
+    call". The last two end with " in eval mode" if the calls build modules, all in eval mode.
     """
     first_inputs, second_inputs = _inputs(first), _inputs(second)
     builds = [call.subject for call in (first, second) if isinstance(call.subject, Build)]

@@ -102,9 +102,9 @@ def _demand_kind(exchange: Exchange, expected_kinds: Kinds) -> None:
 
     Also raises CheckFailed if the result has another structure than the call asks for.
 
-    A number of any type is accepted if the reference may return a number. If a function returns one
-    output, and no tuple, None is never accepted, nor is a table without numbers. Nothing is tested
-    if there is no output, or if `expected_kinds` is empty.
+    A number of any type is accepted if the reference may return a number. The only output of a
+    function must not be None or a table without numbers. Nothing is tested if there is no output,
+    or if `expected_kinds` is empty.
 
     Args:
         exchange: The call, with the attempt's reply.

@@ -245,7 +245,7 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 def _read_texts(path: Path) -> object:
     """Return the parsed texts of the course, or {} if it has none.
 
-    If the file is no valid YAML, return a hash of it, so that keys still change with the file. The
+    If the file is not valid YAML, return a hash of its bytes: keys must change with the file. The
     judge reports the error, not this function.
     """
     if not path.exists():

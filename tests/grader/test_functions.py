@@ -561,6 +561,10 @@ TOLD = {  # of what stands below: what is said of the fourth function
         BELOW.replace("return", "yield"),
         "A `yield` makes it a generator, written on line 5: return the answer",
     ),
+    "a generator, by a yield in the source of another": (
+        "def attend(q, k, v):\n    return sum(x for x in (yield q))\n",
+        "A `yield` makes it a generator, written on line 6: return the answer",
+    ),
     "a stub's raise left below code": (
         LEFT_BELOW,
         "the stub's raise on line 7 still stands below code of yours: take that line out",
