@@ -78,7 +78,7 @@ def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
     assert [message.partition(" before ")[2] for message in unfinished_report(trials)[1]] == [
         "merge_heads: []"
     ] * count
-    assert trials_of(EXERCISES["mha_by_loop"]).unfinished == [], (
+    assert trials_of(EXERCISES["mha_by_loop"]).unfinished_programs == [], (
         "of one function there is nothing after it"
     )
 
@@ -100,7 +100,7 @@ def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_t
     for mutant in mutants:
         claims.test_weights(trials, mutant)
     monkeypatch.setattr(trials, "mutant_report", reads_the_weights)
-    monkeypatch.setattr(trials, "alone", lambda mutant: reads_the_weights(mutant.namespace))
+    monkeypatch.setattr(trials, "report_of", lambda mutant: reads_the_weights(mutant.namespace))
     mutant = next(
         mutant for mutant in mutants if reads_the_weights(mutant.namespace).names != ["none"]
     )

@@ -1050,7 +1050,7 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
     ],
 )
 def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, edit, said):
-    fault = bench.undone[0]
+    fault = bench.undone_faults[0]
     (proved,) = bench.lines(fault.edit.after)
     altered = ProvedLine(line=proved.line + line, edit=proved.edit if edit is None else edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (altered,))

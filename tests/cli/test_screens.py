@@ -31,7 +31,7 @@ def screen(
     )
     monkeypatch.setattr("manyheads.report.command_name.command", lambda: "course")
     # what moves while one waits
-    monkeypatch.setattr("manyheads.cli.student.waiting", lambda *_: nullcontext())
+    monkeypatch.setattr("manyheads.cli.student.show_waiting", lambda *_: nullcontext())
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)

@@ -24,8 +24,8 @@ REPLIES = (
 ATTEMPT = """
 import dataclasses, sys, torch
 
-worker = sys.modules["manyheads_worker.execute"]
-honest, where, dtype = worker.answer_call, {where!r}, torch.{dtype}
+worker = sys.modules["manyheads_worker.answer_call"]
+honest, where, dtype = worker.execute, {where!r}, torch.{dtype}
 large = torch.ones(int({mib} * 2**20) // dtype.itemsize, dtype=dtype)
 
 

@@ -146,8 +146,8 @@ def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent_counts: 
 def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent_counts: list[int]) -> None:
     """It says that it changed an argument which it was not given."""
     lies = (
-        "import sys\nworker = sys.modules['manyheads_worker.execute']\n"
-        "def f(x):\n    worker._changed = lambda *given: ('args.7',)\n    return x + x\n"
+        "import sys\nworker = sys.modules['manyheads_worker.answer_call']\n"
+        "def f(x):\n    worker._changed_arguments = lambda *given: ('args.7',)\n    return x + x\n"
     )
     with attempt(box, lies) as runner:
         answers = runner.execute_all(questions("f", "f"))
@@ -158,8 +158,8 @@ def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent_counts: lis
 def test_the_time_of_a_batch_with_an_impossible_answer_is_given_back(box: Box) -> None:
     """The calls are sent again one by one, and each has the time that it would have had."""
     slow = (
-        "import sys, time\nworker = sys.modules['manyheads_worker.execute']\n"
-        "def f(x):\n    time.sleep(0.5)\n    worker._changed = lambda *given: ('args.7',)\n"
+        "import sys, time\nworker = sys.modules['manyheads_worker.answer_call']\n"
+        "def f(x):\n    time.sleep(0.5)\n    worker._changed_arguments = lambda *given: ('args.7',)\n"
         "    return x + x\n"
     )
     with attempt(box, slow, seconds_per_call=5.0, seconds_per_attempt=60.0) as runner:
