@@ -354,7 +354,7 @@ def is_formula(cell: str) -> bool:
 @pytest.mark.parametrize(
     "members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"]
 )
-@pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
+@pytest.mark.parametrize("format_", sorted(FORMATS))
 def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(
     format_: str, members: ClassList
 ) -> None:
@@ -364,7 +364,7 @@ def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(
 @pytest.mark.parametrize(
     "members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"]
 )
-@pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
+@pytest.mark.parametrize("format_", sorted(FORMATS))
 def test_nothing_in_a_table_moves_a_cursor_or_turns_a_line_around(
     format_: str, members: ClassList
 ) -> None:
