@@ -9,8 +9,8 @@ Input: submissions, and a course with its secret. Output: a folder with one resu
    and `nontrivial_answers` withdraw a pass that is not earned.
 5. If a check failed, `prove_line` searches for the wrong line: `parts_reached_by_calls` finds the
    parts of the text that failed calls reach, `single_edits` makes small edits of each part, and
-   `edit_search` has them tried, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5`
-   every check passes, so that line is proved.
+   `prove_line` tries them, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5` every
+   check passes, so that line is proved.
 6. `public_calls` names the misconceptions. `attribution` builds the result from all of this.
 
 Example: an attempt at one exercise becomes the ExerciseResult that `Judge.grade_attempt` returns.

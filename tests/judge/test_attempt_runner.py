@@ -159,7 +159,8 @@ def test_the_time_of_a_batch_with_an_impossible_answer_is_given_back(box: Box) -
     """The calls are sent again one by one, and each has the time that it would have had."""
     slow = (
         "import sys, time\nworker = sys.modules['manyheads_worker.answer_call']\n"
-        "def f(x):\n    time.sleep(0.5)\n    worker._changed_arguments = lambda *given: ('args.7',)\n"
+        "def f(x):\n    time.sleep(0.5)\n"
+        "    worker._changed_arguments = lambda *given: ('args.7',)\n"
         "    return x + x\n"
     )
     with attempt(box, slow, seconds_per_call=5.0, seconds_per_attempt=60.0) as runner:
