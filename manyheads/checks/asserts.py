@@ -262,7 +262,7 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
         )
     if not any(cotangent is not None for cotangent in want.call.cotangents):
         raise ValueError(
-            "the reference was asked for no gradient: ask both with with_options(cotangent=…)"
+            "the reference was asked for no gradient: ask both of them by with_options(cotangent=…)"
         )
     gradients = want.reply.gradients
     if gradients and (unknown := [name for name in names if name not in gradients]):

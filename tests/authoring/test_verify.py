@@ -603,7 +603,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             edit(CHECKS, "c.with_options(cotangent=g)", "c"),
             CourseError,
             (
-                "the reference was asked for no gradient: ask both of them with "
+                "the reference was asked for no gradient: ask both of them by "
                 "with_options(cotangent=…) (test_running_mean.py, line 30)"
             ),
             id="no gradient is asked",

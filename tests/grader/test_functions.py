@@ -582,7 +582,7 @@ def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sid
         words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
         assert words.first_wrong
         assert words.first_wrong.next.startswith(says)
-        assert bool(words.next) == bool(says)
+        assert bool(words.next_command) == bool(says)
 
 
 def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
