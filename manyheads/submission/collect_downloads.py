@@ -125,7 +125,7 @@ def collect(
 
     Raises:
         CourseFault: `out` lies in a download, is no folder, has a damaged journal, or is filled by
-            another process; a download cannot be read; or nobody is on the roster.
+            another process; a download cannot be read; or no student is on the roster.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -157,9 +157,9 @@ class _Run:
     """The state of one run.
 
     Attributes:
-        claims: by student, the persons who would get the student's folder, with their candidates.
-            The persons are grouped by download and platform. All archives of one student each form
-            one group.
+        claims: the candidates for each student's folder, by group and person. A group is formed by
+            all persons of one platform in one download, or by all archives that hold one student
+            each. At most one person of a group can get the folder.
         unread: the names of files that cannot be read or placed, by student and assignment.
     """
 
@@ -182,9 +182,9 @@ class _Run:
         """Return each download with its files, and report the files that are refused.
 
         A folder that holds one archive and nothing else is read as that archive. If there are
-        several archives, and one of them seems to hold the work of one student, each archive is
-        taken as that of one student (`is_of_one`). So all downloads are listed before any is
-        interpreted.
+        several archives, and at least one seems to hold the work of one student, every archive is
+        marked with `is_of_one`. Only the whole list shows this, so all downloads are listed before
+        any is interpreted.
 
         Args:
             downloads: files and folders.
@@ -318,7 +318,7 @@ class _Run:
         """Add files that an earlier run could not read to `unread`.
 
         If the download is a folder that an earlier run filled, only its journal `source` has the
-        names of these files. They are left out if somebody has put files in their place by hand.
+        names of these files. Files that were replaced by hand (`is_opened`) are left out.
         """
         if source is None:
             return
@@ -339,8 +339,8 @@ class _Run:
         """Return one person's candidates, unreadable files, and paths of files of no exercise.
 
         Files that came with the exercises, and those of other assignments, are counted and left
-        out. If a person's files exceed the limits, the oldest plain files are not read. One entry
-        of the unreadable files then stands for all of them.
+        out. If a person's files exceed the limits, the oldest plain files are not read, and form
+        one entry of the unreadable files.
         """
         candidates = list[IntakeCandidate]()
         closed = list[HandIn]()
@@ -460,7 +460,7 @@ class _Run:
     ) -> None:
         """Add files that cannot be read to `unread`, and report them.
 
-        If somebody has put files in their place by hand, the report is a note, not a problem.
+        For files that were replaced by hand (`is_opened`), the report is only a note.
 
         Args:
             files: a student and a file each.
@@ -499,8 +499,8 @@ class _Run:
         folder of an assignment with only unreadable files is created empty.
 
         Raises:
-            CourseFault: nobody is on the roster: then nothing is written. Or a link stands on the
-                way to a file, or the disk is full: then the next run completes what is missing.
+            CourseFault: no student is on the roster, and nothing is written; or a link stands on
+                the way to a file.
         """
         collected, people, memory = self.collected, self.people, self.memory
         collected.no_time += self.times.problems()

@@ -260,8 +260,8 @@ def closed_in(submission: Submission) -> list[Path]:
 def is_student(name: str) -> bool:
     """Return whether a student's folder can have this name.
 
-    Results are stored under this name, and pages and logs show it. So the name has 1 to 120
-    printable characters, no slash, no backslash and no `::`, and is not that of not-graded.json.
+    Results are stored under this name, and pages and logs show it. So the name must have 1 to 120
+    printable characters, no slash, no backslash and no `::`, and must not be "not-graded.json".
     """
     return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
