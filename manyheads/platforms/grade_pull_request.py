@@ -487,7 +487,7 @@ def body(
     Args:
         course: the course.
         cpu: the results on a CPU, or why there are none.
-        gpu: the results on a GPU, or why there are none; None to leave the GPU out of the report.
+        gpu: the results on a GPU, or why there are none. None leaves the GPU out of the report.
         refused: sentences about refused files.
         not_started: the exercises that are not started.
         commit: the commit that was graded.
