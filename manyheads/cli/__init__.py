@@ -4,8 +4,8 @@ Input: the command line, course.yaml, and the files that a command names. Output
 terminal, files, and an exit status. The steps, in order:
 
 1. `main` handles Ctrl-C and the encoding of the streams, and runs `app`, which has all commands.
-2. Each command parses its arguments with `options`, and calls the package that does the work. A
-   command imports that package only when it runs, so that `course --help` starts quickly.
+2. Each command reads its arguments with `options`, and calls the package that does the work. A
+   command imports slow modules, such as torch, only when it runs, so that `course --help` is quick.
 3. `report` turns results into text, and the command prints it through the console of `options`.
 4. `main` turns an exception into one sentence on stderr, and ends the process with the status.
 
