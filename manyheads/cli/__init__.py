@@ -1,6 +1,17 @@
 """The command `course`, with one module for each group of commands.
 
-A command imports its modules only when it runs.
+Input: the command line, course.yaml, and the files that a command names. Output: text on the
+terminal, files, and an exit status. The steps, in order:
+
+1. `main` handles Ctrl-C and the encoding of the streams, and runs `app`, which has all commands.
+2. Each command reads its arguments with `options`, and calls the package that does the work. A
+   command imports slow modules, such as torch, only when it runs, so that `course --help` is quick.
+3. `report` turns results into text, and the command prints it through the console of `options`.
+4. `main` turns an exception into one sentence on stderr, and ends the process with the status.
+
+For example, `course check 01` runs `check.check`, which prints the result of one attempt, and ends
+with status 1 if a check failed. The commands are in `check`, `student`, `grade`, `results`,
+`author` and `ci`; `language_server` serves an editor.
 """
 
 from __future__ import annotations
@@ -76,7 +87,8 @@ def _handle_ctrl_c() -> None:
 def _flush_streams(status: int) -> int:
     """Flush both streams, and return the exit status.
 
-    It becomes 2 if standard output cannot be written, and 141 if its reader is gone.
+    The status becomes 2 if standard output cannot be written, and 141 if its reader is gone.
+    Otherwise `status` is returned.
     """
     from contextlib import suppress
 
@@ -95,6 +107,11 @@ def _flush_streams(status: int) -> int:
 
 
 def _run() -> int:
+    """Run the command of the command line, and return its exit status.
+
+    For a fault of the course, a package that is missing, or a file that this machine does not let
+    us read or write, print one sentence. For any other exception, print its traceback.
+    """
     from ..course_fault import CourseFault
 
     try:
@@ -147,7 +164,7 @@ def _next_after(error: OSError) -> str | None:
 
 
 def _say(sentence: str) -> int:
-    """Print a sentence to stderr. Returns the status of wrong usage."""
+    """Print a sentence to stderr, and return 2, the exit status of wrong usage."""
     try:
         from .options import open_console
     except ImportError:  # a package that make check installs is missing
@@ -158,9 +175,9 @@ def _say(sentence: str) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Print the traceback of a fault of the grader.
+    """Print the traceback of a fault of the grader, and return the exit status 2.
 
-    The returned status differs from that for a failed check.
+    A failed check has the status 1.
     """
     import traceback
 

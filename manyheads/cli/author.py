@@ -245,6 +245,7 @@ def release(
 
 @contextmanager
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
+    """Show the recording of `total` exercises, and yield a function to call after each one."""
     console = open_console(stderr=True)
     if total and not console.is_terminal:
         # The first exercise may take a minute.
@@ -261,6 +262,16 @@ def _class_repository(
     owner: str | None,
     course_option: str,
 ) -> str:
+    """Try the class repository, write it to `out`, and return a sentence with the next step.
+
+    Args:
+        course: The course.
+        catalogue: The hidden checks of the course.
+        written: The released files.
+        out: The folder of the class repository.
+        owner: The reviewer of changes, or None to keep the reviewer of the last release.
+        course_option: The option --course for the next command, or "".
+    """
     from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
     earlier, quoted_out = earlier_release(out), quote(str(out))

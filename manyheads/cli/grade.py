@@ -222,6 +222,7 @@ def grade(
 def _going_on(
     console: Console, graded: Collection[Submission], submissions: Sequence[Submission]
 ) -> Iterator[None]:
+    """At Ctrl-C, print how many submissions are graded, and end the command with status 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -231,7 +232,10 @@ def _going_on(
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:
-    """Return the student, or "" for all students, and the exercises."""
+    """Return the student of --only, or "" for all students, and the names of the exercises.
+
+    Raises CourseFault if --only is not STUDENT/EXERCISE, or comes with --exercise.
+    """
     if only is None:
         return "", exercises or []
     # The option may be copied with the rest of its line from a student's page.
@@ -243,6 +247,10 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
 
 
 def _at_once(console: Console, device: Device, jobs: int) -> int:
+    """Return the number of judges that work at the same time: `jobs`, but at most one for each GPU.
+
+    Print a note if there are fewer GPUs than `jobs`.
+    """
     if device is Device.CPU:
         return jobs
     from ..box.contents import find_driver, separate_gpus

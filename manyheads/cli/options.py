@@ -64,14 +64,24 @@ JsonOption = Annotated[
 
 
 def course_of(folder: Path | None) -> Course:
-    """Return the course of the option or of the working folder. Raises CourseError."""
+    """Return the course in this folder, or without one the course around the working folder.
+
+    Raises CourseError if there is no course, or if it cannot be loaded.
+    """
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
 def instructors_course_of(folder: Path | None, command: str) -> Course:
     """Return the course for a command that needs the instructor's repository.
 
-    Raises CourseError.
+    Also switch off RuntimeWarning, in this process and in its child processes.
+
+    Args:
+        folder: The option --course, or None.
+        command: The name of the command, for the message.
+
+    Raises:
+        CourseError: There is no such course, or it has no solutions/.
     """
     course = course_of(folder)
     # A mutant's warnings would appear under the name of the reference. They are switched off in
@@ -99,14 +109,19 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
 def exercises_named(
     course: Course, names: list[str], assignment: str | None = None
 ) -> list[Exercise]:
-    """Return the exercises with these ids, files, assignments, folders or functions.
+    """Return the exercises with these names, in the order of the names.
 
-    Raises CourseError.
+    The first of these that fits a name decides: an id, number or file of exercises; the id, title
+    or folder of an assignment; a function, for the first exercise that asks for it; a copy of an
+    exercise's file.
 
     Args:
         course: The course.
         names: The names, or an empty list for all exercises.
         assignment: Only exercises of this assignment.
+
+    Raises:
+        CourseError: A name fits nothing, or is a file outside the folder of its exercise.
     """
     candidates = list(
         course.exercises if assignment is None else assignment_of(course, assignment).exercises
@@ -145,7 +160,10 @@ def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:
-    """Return the one exercise with this id or file name. Raises CourseError."""
+    """Return the only exercise with this name (`exercises_named`).
+
+    Raises CourseError if there is none, or if there are several. The message proposes `command`.
+    """
     matches = exercises_named(course, [name])
     if len(matches) > 1:
         ids = ", ".join(result.id for result in matches)
@@ -164,7 +182,11 @@ class Console(rich.console.Console):
     """
 
     def say(self, *sentences: str, style: str | Style | None = None) -> None:
-        """Print each sentence on one line, which a terminal may break within a word."""
+        """Print each sentence on one line, which a terminal may break within a word.
+
+        On a terminal, or if the text has such a line already, a command after "Next:" stands on a
+        separate line. `course` becomes the name of the command here.
+        """
         for sentence in sentences:
             text = as_called(sentence)
             alone = self.is_terminal or "\nNext: " in f"\n{text}"
@@ -222,7 +244,7 @@ PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 
 def show_waiting(console: Console, doing: str) -> AbstractContextManager[object]:
-    """Show the current work and its seconds so far on a terminal."""
+    """Return a context that shows the current work and its seconds so far on a terminal."""
     columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
     spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     spinner.add_task(escape(doing), total=None)
@@ -237,9 +259,10 @@ def progress(
     doing: str = "grading",
     unit: str = "submissions",
 ) -> Iterator[Callable[..., None]]:
-    """Show the progress of grading. Yields a function to call after each submission.
+    """Show the progress of grading, and yield a function to call after each submission.
 
-    The argument of that function is whether the submission crashed or ran out of time.
+    The argument of this function is whether the submission crashed or ran out of time. A terminal
+    shows a bar. Other output gets a line at most every PLAIN_SECONDS.
 
     Args:
         console: Shows the progress.

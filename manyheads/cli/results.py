@@ -1,6 +1,6 @@
 """The commands that read results: `course report`, `export`, `feedback` and `overrides`.
 
-They count a class by dates, decisions and roster, as `course grade` does at its end.
+These commands count a class by dates, decisions and roster, as `course grade` does at its end.
 """
 
 from __future__ import annotations
@@ -95,8 +95,13 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
 def class_list(course: Course | None, option: Path | None, names: Iterable[str]) -> ClassList:
     """Return the students on the roster, or an empty list if there is no roster.
 
+    Args:
+        course: The course, if there is one.
+        option: The option for the roster's file.
+        names: The students who handed in something.
+
     Raises:
-        CourseFault: The roster contains none of these names.
+        CourseFault: The roster cannot be read, or contains none of `names`.
     """
     path = roster_of(course, option)
     if path is None:
@@ -111,9 +116,9 @@ def class_list(course: Course | None, option: Path | None, names: Iterable[str])
 
 
 def known_students(course: Course) -> set[str]:
-    """Return all students on the roster of course.yaml, with a result or with a submission.
+    """Return all students on the roster, in submitted/ or in results/ of the course.
 
-    Raises CourseFault.
+    The roster is the file that course.yaml names. Raises CourseFault if it cannot be read.
     """
     path, submitted = roster_of(course, None), course.root / "submitted"
     on_roster = (
@@ -128,9 +133,9 @@ def known_students(course: Course) -> set[str]:
 
 
 def groups_of(course: Course) -> dict[str, list[str]]:
-    """Return the members of each group on the roster of course.yaml. Raises CourseFault.
+    """Return the members of each group on the roster of course.yaml.
 
-    A group with the name of a student is left out.
+    A group with the name of a student is left out. Raises CourseFault if the roster cannot be read.
     """
     path = roster_of(course, None)
     students = read_roster(path).students if path is not None else ()
@@ -144,7 +149,13 @@ def groups_of(course: Course) -> dict[str, list[str]]:
 
 
 def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
-    """Return results of students on the roster who handed in nothing but have a decision."""
+    """Return results of students on the roster who handed in nothing but have a decision.
+
+    Args:
+        counted: The results of the students who handed something in.
+        decisions: The decisions.
+        members: The roster.
+    """
     by_assignment: dict[str, list[Result]] = {}
     for result in counted:
         by_assignment.setdefault(result.assignment, []).append(result)
@@ -165,7 +176,7 @@ def class_of(
     *,
     is_decided: bool = False,
 ) -> ClassView:
-    """Return the class of these results as they count. Raises CourseFault.
+    """Return the class of these results, with due dates and decisions applied.
 
     Args:
         results: The results.
@@ -175,6 +186,10 @@ def class_of(
         section: Only this section.
         changed: The changes of points since the last run.
         is_decided: Whether the results already include the decisions of overrides.yaml.
+
+    Raises:
+        CourseFault: The roster or overrides.yaml cannot be read or names unknown students, or no
+            result belongs to the assignment or the section.
     """
     members = class_list(course, roster, (result.student for result in results))
     results = _by_roster(results, members)
@@ -206,6 +221,7 @@ def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
     """Return the results with the roster's names of the students.
 
     A result from a pull request has the name of a GitHub account, which the roster may contain.
+    Raises CourseFault if a student then has two results of one assignment.
     """
     folders = dict[tuple[str, str], str]()
     names = [members.folder_name(result.student) for result in results]
@@ -263,9 +279,10 @@ def _of_section(members: ClassList, section: str) -> ClassList:
 
 
 def tell(console: Console, view: ClassView, how: str) -> bool:
-    """Print the decisions, the changes of points, the absent students and the ungraded exercises.
+    """Print sentences about a class, and return whether everything is graded.
 
-    Returns whether everything is graded.
+    The sentences are about decisions, unknown times, changes of points, absent students, and
+    students missing from the roster. Then come the sentence `how` and the ungraded exercises.
     """
     decided = (
         (sentence, result.student)
@@ -314,9 +331,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
 
 
 def name_not_graded(console: Console, view: ClassView) -> bool:
-    """Print the ungraded exercises of each student, with the reason.
+    """Print the ungraded exercises of each student with the reason, and the next step.
 
-    Returns whether everything is graded.
+    Return whether everything is graded.
     """
     ungraded = sorted(
         (pair for assignment_part in view.assignments for pair in assignment_part.not_graded),
@@ -348,7 +365,7 @@ def name(
     style: str = "yellow",
     limit: int | None = MOST_NAMED,
 ) -> None:
-    """Print messages with one label, at most as many as fit on a terminal.
+    """Print messages with one label, at most `limit`, and the number of the remaining ones.
 
     Args:
         console: Prints the messages.
@@ -364,6 +381,7 @@ def name(
 
 
 def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each sentence once, after the names of its students."""
     by_sentence: dict[str, list[str]] = {}
     for sentence, student in pairs:
         by_sentence.setdefault(sentence, []).append(student)
@@ -371,7 +389,7 @@ def _with_whose(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
+    """Return the first MOST_NAMED names, joined by commas, and the number of the others."""
     suffix = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + suffix
 

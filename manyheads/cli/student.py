@@ -54,7 +54,12 @@ def desk_of(
 ) -> tuple[Checks, Console]:
     """Return the checks of a student's own attempts, and the console.
 
-    The console shows the exercise in progress, unless it is quiet because a program reads it.
+    Args:
+        course: The option --course, or None.
+        fresh: Whether to check again attempts that have not changed.
+        looks: Whether the command uses a kept result as it stands (`Checks`).
+        quiet: Whether a program reads the output. If not, the console shows which exercise is being
+            checked.
     """
     desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
     if not quiet:
@@ -63,9 +68,10 @@ def desk_of(
 
 
 def meant_exercises(course: Course, name: str | None, command: str) -> OwnAttempt:
-    """Return the attempt at the named exercise, or at the one that was checked last.
+    """Return the attempt at the named exercise, or without a name at the one checked last.
 
-    Raises CourseError.
+    Raises CourseError if the name is unknown, or if no exercise was checked yet. The message
+    proposes `command`.
     """
     exercise = exercise_named(course, name, command) if name else checked_last(course)
     if exercise is None:
@@ -77,7 +83,7 @@ def meant_exercises(course: Course, name: str | None, command: str) -> OwnAttemp
 def result_with_hint(checks: Checks, attempt: OwnAttempt) -> ExerciseResult | None:
     """Return the result of a check, or None if there is no file.
 
-    The result includes the first hint, so that hint is noted as shown.
+    The result includes the first hint, so note this hint as shown.
     """
     if attempt.source.missing:
         return None

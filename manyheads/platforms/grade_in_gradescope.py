@@ -60,12 +60,17 @@ class _Metadata(BaseModel):
 
 
 def grade_for_gradescope(root: Path, assignment: str) -> Result:
-    """Grade the hand-in, and write results.json, also if grading fails.
+    """Grade the hand-in, write results.json, and return the result.
 
-    `root` is /autograder, except in tests.
+    If grading fails, results.json has no score, and Gradescope enters no points. The folders of the
+    course, the results and the secret are closed to all other users.
+
+    Args:
+        root: the folder of the autograder: /autograder, except in tests.
+        assignment: the id of the assignment.
 
     Raises:
-        CourseFault: also if no box can be opened here.
+        CourseFault: the course or the hand-in cannot be read, or no box can be opened here.
     """
     started = time.monotonic()
     try:
@@ -83,7 +88,12 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
 def _grade_files(
     course: Course, assignment: Assignment, root: Path
 ) -> tuple[Result, dict[str, object]]:
-    """Grade every script and notebook of the assignment, in any folder or archive."""
+    """Grade the attempts in the hand-in, and return the result and the content of results.json.
+
+    An attempt may lie in any folder or archive. The content names files that are not graded, at
+    most MAX_MESSAGES. If all attempts belong to other assignments, the result has no scores. Faults
+    of the grader are printed.
+    """
     labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as directory:
         collected = collect(course, [root / "submission"], Path(directory), student=STUDENT)
@@ -133,7 +143,10 @@ def _grade_files(
 
 
 def _grade_isolated(course: Course, submission: Submission) -> tuple[Graded, Level]:
-    """Grade at the strongest level of isolation that works here. Raises BoxUnavailable."""
+    """Grade at the strongest level of isolation that works here, and return this level.
+
+    Print why a stronger level does not work. Raises BoxUnavailable if no level works.
+    """
     reasons = []
     for level in _SAYS:
         with closing(
@@ -152,7 +165,7 @@ def _grade_isolated(course: Course, submission: Submission) -> tuple[Graded, Lev
 def _close(root: Path) -> None:
     """Close the course, the results and the secret to all other users.
 
-    The permissions after unpacking the zip may be different.
+    Unpacking the zip may have set other permissions.
     """
     for folder in (root / "source", (root / RESULTS).parent, root / COURSE / FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
@@ -162,7 +175,10 @@ def _close(root: Path) -> None:
 
 
 def _handed_in(root: Path) -> HandedIn | None:
-    """Return the time of the hand-in in Gradescope's metadata, or None if it cannot be read."""
+    """Return the time of the hand-in in Gradescope's metadata, or None if there is none.
+
+    If the metadata cannot be read, print the reason, and return None.
+    """
     try:
         created = _Metadata.model_validate_json(
             (root / "submission_metadata.json").read_bytes()

@@ -85,9 +85,11 @@ class Artifact(BaseModel):
     """The results of a grading job, for the reporting job and for the next push.
 
     Attributes:
-        started: the file that counted, for each exercise that is started. Only the private course
-            can decide which file counts.
+        head: the commit that was graded.
+        started: the name of the file that counted, for each exercise that is started. The reporting
+            job cannot decide this, because only the private course can.
         digests: the digest of each attempt, by exercise.
+        results: a result for each assignment with an exercise that is started.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -101,7 +103,7 @@ class Artifact(BaseModel):
 
 
 class ArtifactError(CourseFault):
-    """The artifact is not one of this pull request's grading.
+    """The artifact cannot come from grading this pull request.
 
     The message ends with the next step.
     """
@@ -117,7 +119,13 @@ def why_not_on_a_gpu(
 ) -> str:
     """Return the reason why attempts may not run on the GPU, as one sentence; "" if they may.
 
-    The results are those on a CPU.
+    They may if something is started, no file was refused, nothing crashed or ran out of time on the
+    CPU, and at least one check has points.
+
+    Args:
+        results: the results on a CPU.
+        refused: sentences about refused files.
+        labels: the course's titles.
     """
     if not results:
         return "Nothing is started."
@@ -143,9 +151,18 @@ def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
 def grade_collected(
     course: Course, collected: CollectedCommits, submitted: Path, device: Device, out: Path
 ) -> Artifact:
-    """Return a result for each assignment with an exercise that is started.
+    """Grade the assignments with an exercise that is started, and return the artifact.
 
-    `out` may hold the artifact of an earlier push. Unchanged attempts are not graded again.
+    Attempts that have not changed since an earlier push, and were graded on the same device, are
+    not graded again. Nothing is written. Faults of the grader at an exercise are printed to stderr.
+    The results have no edits of lines.
+
+    Args:
+        course: the course.
+        collected: the pull request.
+        submitted: the folder with its files.
+        device: the device on which attempts compute.
+        out: a folder that may hold the artifact of an earlier push.
 
     Raises:
         BoxUnavailable: no box can be opened here.
@@ -208,7 +225,10 @@ def grade_collected(
 
 
 def write_artifact(folder: Path, artifact: Artifact) -> None:
-    """Write the artifact, and FOLDER/<student>/<assignment>.json for every result."""
+    """Write the artifact, and FOLDER/<student>/<assignment>.json for every result.
+
+    Such files of an earlier push are removed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*/*.json"):  # files of an earlier push
         path.unlink()
@@ -218,9 +238,13 @@ def write_artifact(folder: Path, artifact: Artifact) -> None:
 
 
 def read_artifact(folder: Path, course: Course, student: str, head: str = "") -> Artifact:
-    """Read an artifact of this student.
+    """Return the artifact in a folder, if grading this student can have written it.
 
-    `head` is the commit that it must have; "" allows any.
+    Args:
+        folder: the folder.
+        course: the course.
+        student: the student that it must have.
+        head: the commit that it must have; "" allows any.
 
     Raises:
         ArtifactError: the artifact is missing, or not possible in this course.
@@ -248,7 +272,10 @@ def _demand(problem: str, holds: bool) -> None:
 
 
 def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact) -> None:
-    """Raise ArtifactError if the grader cannot have written the result, for example its points."""
+    """Raise ArtifactError if the grader cannot have written the result, for example its points.
+
+    The student, the device, the isolation, the exercises, the points and the lines are checked.
+    """
     origin = (result.student, result.device, result.isolation)
     _demand("it is of another submission", origin[:2] == (artifact.student, artifact.device))
     _demand("it was not graded in the box", origin[2] == Level.NAMESPACES)
@@ -292,9 +319,19 @@ def write_report(
 ) -> str:
     """Write the comment, the check run and the summary of this run, and return a line about them.
 
+    If nothing was collected, or an artifact is not valid, the report says so.
+
+    Args:
+        course: the course.
+        environment: the variables of the runner and of the workflow.
+        submitted: the folder with the collected files.
+        cpu: the artifact of the job on a CPU.
+        gpu: the artifact of the job on a GPU.
+
     Raises:
-        CourseFault: an error of the service or of an artifact is raised last, after everything
-            that can be written is written.
+        CourseFault: a variable is not set, or `submitted` is of another commit: then nothing is
+            written. An error of the service or of an artifact is raised last, after everything that
+            can be written is written.
     """
     request = read_pull_request.pull_request(environment)
     faults = list[CourseFault]()
@@ -352,7 +389,7 @@ def write_report(
 
 
 def write_comment(api: Api, request: PullRequest, text: str) -> None:
-    """Update our comment, or write it.
+    """Update our comment on the pull request, or write it if there is none.
 
     The comment is about the newest commit. A run for an older commit does not change it.
 
@@ -393,7 +430,16 @@ def gpu_run(
     refused: Sequence[str],
     labels: Labels = IDS,
 ) -> WorkflowRun:
-    """Return the run on a GPU, or the reason why there is none."""
+    """Return the results on a GPU, or a sentence with the reason why there are none.
+
+    Args:
+        outcome: the result of the job, such as `needs.gpu.result`.
+        label: the label of the GPU runner; "" if the class has none.
+        artifact: the artifact of the job, if it can be read.
+        cpu: the results on a CPU.
+        refused: sentences about refused files.
+        labels: the course's titles.
+    """
     if not label:
         return (
             "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
@@ -408,8 +454,9 @@ def gpu_run(
 def verdict(cpu: WorkflowRun, gpu: WorkflowRun, not_started: NotStarted) -> tuple[str, str]:
     """Return the conclusion and the title of the check run.
 
-    The conclusion is failure if a started exercise fails, success if all pass, and neutral if one
-    is not graded or none is started.
+    The conclusion is "neutral" if there are no results on a CPU. Otherwise it is "failure" if a
+    started exercise fails, "neutral" if one is not graded, and "success" if all pass. The title has
+    the points on the CPU, or says why there are none.
     """
     if isinstance(cpu, str) or not cpu:
         return "neutral", "Not graded" if cpu else "Nothing is started"
@@ -435,7 +482,15 @@ def body(
 ) -> str:
     """Return the report as Markdown, in which a student's text is shown literally.
 
-    Without `gpu`, a GPU is not mentioned.
+    If the report has more than LONGEST bytes, return only its headings and tables, with a remark.
+
+    Args:
+        course: the course.
+        cpu: the results on a CPU, or why there are none.
+        gpu: the results on a GPU, or why there are none. None leaves the GPU out of the report.
+        refused: sentences about refused files.
+        not_started: the exercises that are not started.
+        commit: the commit that was graded.
     """
     labels = labels_of(course)
     sections = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
@@ -465,7 +520,7 @@ def body(
 
 
 def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[str, Any]]:
-    """Return an annotation for each exercise that is started and not right.
+    """Return an annotation for each exercise that is started and not right, at most AT_MOST.
 
     An annotation has the form that the API expects, and GitHub shows its text literally.
     """
@@ -491,10 +546,10 @@ def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[s
 
 
 def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
-    """Return the line for an annotation.
+    """Return the line of the file for an annotation.
 
-    This is a line that is proved to be wrong. Without one, it is the line that the evidence of the
-    first failed check names, or the line of a definition.
+    The line is the first that exists of: the lines that are proved to be wrong, the line that the
+    evidence of the first wrong function names, the lines of the definitions, and line 1.
     """
     source = read_file(file, course.limits.source_kib)
     lines = source.lines
@@ -515,7 +570,8 @@ def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path
 def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
     """Return the line of the .ipynb file that holds the last of these lines of code.
 
-    Jupyter writes each line of code on a separate line.
+    Jupyter writes each line of code on a separate line of the file. A line of code that is not
+    found is skipped. If none is found, return 1.
     """
     numbers_by_text: dict[str, list[int]] = {}
     for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):

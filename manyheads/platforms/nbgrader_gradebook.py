@@ -132,10 +132,18 @@ def read_released(exercise: Exercise) -> Released:
 
 
 def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
-    """Return the released notebook with the code of the attempt in its cells.
+    """Return the released notebook with the code of the attempt in its cells, as JSON.
+
+    - A notebook gives each solution cell the code of the cell with the same id. Code of the
+      student's own cells follows at the end.
+    - A script is written into the first solution cell as a whole.
+    - If the attempt is missing or cannot be read, a cell at the top says so, and the stub stays.
 
     Nothing else of the attempt is copied, because nbgrader trusts a notebook's metadata, and its
     pages render a student's Markdown with the scripts in it.
+
+    Raises:
+        CourseError: the released notebook is missing or damaged.
     """
     release = read_released(exercise)
     untouched = (
@@ -194,7 +202,7 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the grade id and the text of each code cell of a valid notebook."""
+    """Yield the grade id, or "", and the text of each code cell of a valid notebook."""
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             metadata = cell.get("metadata")
@@ -215,10 +223,14 @@ def cell_scores(
 ) -> list[float]:
     """Return the points of each cell, before a late penalty.
 
-    nbgrader stores the penalty for the whole notebook. A score that was set by hand is divided
-    among the cells in proportion to their points. nbgrader has no excuses. So an excused exercise
-    gets the same share of its points as the other exercises together, and nbgrader's total is
-    right.
+    The penalty is left out because nbgrader stores it for the whole notebook. The cells share these
+    points:
+
+    - An excused exercise gets the same share of its points as the other exercises together, because
+      nbgrader has no excuses. So nbgrader's total is right.
+    - A score that differs from the sum of the checks, such as one set by hand, is divided in
+      proportion to the points of the cells.
+    - Otherwise each cell gets the points of its checks.
     """
     full_score = next(
         (adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "late"),
@@ -248,7 +260,11 @@ def cell_scores(
 
 
 def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
-    """Return the id of the first cell whose points differ from those in the result; "" if none."""
+    """Return the id of the first cell whose points differ from those of its checks in the result.
+
+    If only the sums differ, or a check with points is in no cell, return the id of the last cell.
+    Return "" if all points are the same.
+    """
     worth = {check.id: check.max_score for check in exercise.checks}
     for cell in cells if worth else ():
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
@@ -260,7 +276,10 @@ def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
 
 
 def late_share(exercise: ExerciseResult) -> float:
-    """Return the late penalty as a share of the points."""
+    """Return the late penalty as a share of the points, from 0 to 1.
+
+    The share is 0 if the exercise is excused, has no points before the penalty, or was in time.
+    """
     late = next(
         (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None
     )
@@ -312,7 +331,7 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
 def open_gradebook(url: str) -> Gradebook:
     """Open the database of this URL, such as one of SQLite or PostgreSQL.
 
-    It is created on first use.
+    The database is created on first use.
 
     Raises:
         CourseFault: the database cannot be opened.
@@ -341,9 +360,12 @@ class GradebookWriter:
     def __init__(
         self, course: Course, url: str, assignments: Sequence[Assignment] | None = None
     ) -> None:
-        """Open the database, and enter the cells of these assignments, or of all.
+        """Open the database, and enter the cells and the due dates of these assignments, or of all.
 
-        Raises CourseFault.
+        Raises:
+            CourseFault: the database cannot be opened or written to, or holds submissions with
+                other cells; or exercises/ has other points than course.yaml.
+            CourseError: a released notebook is missing or damaged.
         """
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
@@ -365,10 +387,14 @@ class GradebookWriter:
         self._book.close()
 
     def write(self, result: Result) -> None:
-        """Enter a result. Manual scores and comments stay.
+        """Enter the scores, the late penalties and the comments of a result, in one transaction.
+
+        Scores and comments that a person has entered stay. If the instructor has set the due date
+        in nbgrader, the penalty for a graded exercise is left to nbgrader.
 
         Raises:
-            CourseFault: also if the points of the cells differ from those in the result.
+            CourseFault: the database cannot be written to, or the points of the cells differ from
+                those in the result. Nothing of this result is written then.
         """
         with self._transaction(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
@@ -401,9 +427,13 @@ class GradebookWriter:
     ) -> float | None:
         """Enter the points of an exercise, and return the sum that nbgrader counts.
 
-        If the exercise is not graded, return None, and formgrader shows that a person must grade
-        it. This is also done if the whole submission is excused, because nbgrader has no excuses,
-        and points would count.
+        If the exercise is not graded, no points are entered, formgrader shows that a person must
+        grade it, and None is returned. The same is done if the whole submission is excused, because
+        nbgrader has no excuses, and points would count.
+
+        Raises:
+            CourseFault: the points of the cells differ from those in the result, or a score in the
+                database is no number of points.
         """
         grades = {grade.name: grade for grade in notebook.grades}
         if result.is_excused or (not exercise.is_graded and not exercise.excused):
@@ -432,7 +462,11 @@ class GradebookWriter:
     def _prepare(self, assignment: Assignment) -> None:
         """Enter an assignment as `nbgrader generate_assignment` does.
 
-        nbgrader's own commands then work with it.
+        nbgrader's own commands then work with the assignment.
+
+        Raises:
+            CourseFault: the points in exercises/ differ from those in course.yaml, or the database
+                holds submissions with other cells.
         """
         self._enter_due_date(assignment)
         for exercise in assignment.exercises:
@@ -476,7 +510,11 @@ class GradebookWriter:
                 )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
-        """Enter the due date of course.yaml, or remove the date that an earlier run entered."""
+        """Enter the due date of course.yaml, or remove the date that an earlier run entered.
+
+        If course.yaml has no date, and nbgrader has one that no run entered, note the assignment in
+        `_has_own_date`.
+        """
         entry = self._book.update_or_create_assignment(assignment.id)
         session = self._book.db
         _ENTERED.create(session.connection(), checkfirst=True)
@@ -499,7 +537,9 @@ class GradebookWriter:
     def _transaction(self, failed: str) -> Iterator[None]:
         """Make one transaction of all changes in this context.
 
-        nbgrader's API commits after every row, so until the end a commit only flushes.
+        nbgrader's API commits after every row, so until the end a commit only flushes. An error
+        undoes all changes. An error of the database is raised as CourseFault, with a message that
+        begins with `failed`.
         """
         session = self._book.db
         commit, session.commit = session.commit, session.flush
@@ -522,13 +562,13 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission, ordered by student.
+    """Return a result for every submission in the database, ordered by student and assignment.
 
-    The checks of a result are the cells. nbgrader has no excuses, so those of overrides.yaml are
-    applied.
+    The checks of a result are the cells with points. nbgrader has no excuses, so those of
+    overrides.yaml are applied. An exercise with a cell that waits for a grade by hand has no score.
 
     Raises:
-        CourseFault: the database is missing, empty or damaged.
+        CourseFault: the database is missing, empty or damaged, or a score is no number of points.
     """
     path = url.removeprefix("sqlite:///").partition("?")[0]
     if url.startswith("sqlite:") and not Path(path).is_file():  # opening would create it

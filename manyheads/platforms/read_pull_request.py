@@ -1,6 +1,8 @@
 """Read a pull request from within a workflow: the event of the run, and the files, as data.
 
-`Api` also posts the results.
+`pull_request` finds the commit and the student. `collect` writes the student's attempts to a
+folder, through GitHub's API. No git runs, and no code of the pull request. `Api` also posts the
+results.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Api:
         self._pool = ProxyManager(proxy, headers=headers) if proxy else PoolManager(headers=headers)
 
     def pages(self, path: str) -> Iterator[Any]:
-        """Yield the entries of a list, over all pages. Raises ServiceError."""
+        """Yield the entries of a list, over the first PAGES pages. Raises ServiceError."""
         for page in range(1, PAGES + 1):
             entries = self.call("GET", f"{path}?per_page={PAGE}&page={page}")
             yield from entries
@@ -71,13 +73,19 @@ class Api:
                 break
 
     def call(self, method: str, path: str, data: object = None) -> Any:
-        """Return the service's answer.
+        """Send a request, and return the service's answer as a JSON value, or None without content.
 
-        Redirects are not followed, so the token is not sent elsewhere. If the service refuses a
-        request for a limited time, it is repeated after that time.
+        Redirects are not followed, so the token is not sent elsewhere. If the service is busy or
+        limits the rate of requests, the request is repeated up to two times.
+
+        Args:
+            method: the HTTP method.
+            path: the path below the repository's path, with a query if needed.
+            data: the value to send as JSON, or None.
 
         Raises:
-            ServiceError: the service refuses the request, or does not answer.
+            ServiceError: the service refuses the request, does not answer within SECONDS, or
+                answers with something other than JSON.
         """
         request = f"{method} …/{path.split('?')[0]}"
         body = None if data is None else json.dumps(data).encode()
@@ -114,7 +122,10 @@ class Api:
 
 
 def api_of(environment: Environment, repository: str) -> Api:
-    """Return the API with the token of this job. Raises CourseFault."""
+    """Return the API with the token of this job.
+
+    Raises CourseFault if GITHUB_API_URL or GITHUB_TOKEN is not set.
+    """
     return Api(
         required_variable(environment, "GITHUB_API_URL"),
         required_variable(environment, "GITHUB_TOKEN"),
@@ -153,7 +164,8 @@ def pull_request(environment: Environment) -> PullRequest:
     person who starts a dispatch must not choose the author.
 
     Raises:
-        CourseFault: the event is no pull request of a student.
+        CourseFault: the event cannot be read, is not about a pull request, or its author is an
+            account that no student can have, such as a bot.
     """
     try:
         event = json.loads(Path(required_variable(environment, "GITHUB_EVENT_PATH")).read_bytes())
@@ -182,8 +194,13 @@ def pull_request(environment: Environment) -> PullRequest:
 def tell(environment: Environment, file: str, line: str) -> None:
     """Append a line to a file of the runner: an output of this step, or Markdown for the summary.
 
+    Args:
+        environment: the environment variables.
+        file: the variable with the path of the file.
+        line: the line, without a newline.
+
     Raises:
-        CourseFault: the runner names no such file.
+        CourseFault: the variable is not set.
     """
     with Path(required_variable(environment, file)).open("a", encoding="utf-8") as opened:
         opened.write(f"{line}\n")
@@ -216,10 +233,12 @@ class _Tree(BaseModel):
 def collect(course: Course, request: PullRequest, api: Api, out: Path) -> CollectedCommits:
     """Write the attempts at the head to OUT/<student>/<assignment>/NN_name.py and .ipynb.
 
-    No other path of the repository is read.
+    No other path of the repository is read. Links and files that are too large are not written; the
+    returned value has a sentence about each. It is also written to OUT/collected.json. The folder
+    of each assignment is created, even if it stays empty.
 
     Raises:
-        CourseFault: OUT is not empty, or the service refuses a file.
+        CourseFault: OUT is not empty, the service refuses a request, or the commit is malformed.
     """
     if out.exists() and any(out.iterdir()):
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
@@ -274,7 +293,10 @@ def _folder(
 
 
 def _blob(api: Api, sha: str, released: Path) -> bytes:
-    """Return the content of a file. An unchanged file is read from the release, without the API."""
+    """Return the content of a file with this digest of git.
+
+    If the file at `released` has the same digest, it is read instead, without the API.
+    """
     content = released.read_bytes() if released.is_file() else b""
     if (
         hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
@@ -285,7 +307,7 @@ def _blob(api: Api, sha: str, released: Path) -> bytes:
 
 
 def read_collected(folder: Path) -> CollectedCommits:
-    """Read the file that `collect` wrote. Raises CourseFault."""
+    """Return the value that `collect` wrote to a folder. Raises CourseFault if there is none."""
     try:
         return CollectedCommits.model_validate_json((folder / ABOUT).read_bytes())
     except (OSError, ValidationError):

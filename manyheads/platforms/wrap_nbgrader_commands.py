@@ -59,9 +59,10 @@ _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-
 
 
 def prepare(course: Course) -> None:
-    """Make nbgrader's converters work on this course's assignments.
+    """Replace the `start` of nbgrader's two converters for this course's assignments.
 
-    A second call changes nothing.
+    Also create the folder source/<assignment> of each assignment, if possible. A second call
+    changes nothing.
     """
     # formgrader lists the assignments that have a folder here, and its button fills the folder
     for assignment in course.assignments:
@@ -77,7 +78,9 @@ def _start_with(
 ) -> Callable[[Any], None]:
     """Return a method `start` that calls `begin` for an assignment of this course.
 
-    For another assignment it calls nbgrader's original method.
+    For another assignment the method calls nbgrader's original one. If `begin` raises CourseFault,
+    or the id is a pattern for an assignment of this course, the method logs the message and raises
+    NbGraderException.
     """
 
     @wraps(original)
@@ -103,9 +106,10 @@ def _start_with(
 def _generate(
     course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]
 ) -> None:
-    """Update exercises/, and write source/ from it, where notebooks keep their solutions.
+    """Update exercises/, write source/ from it, and let nbgrader process source/.
 
-    Other files that an instructor put there stay.
+    The notebooks in source/ keep their solutions. Files there of exercises that no longer exist are
+    removed. Other files that an instructor put there stay.
     """
     folder, exercises = course.root / SOURCE / assignment.id, assignment.exercises_folder
     write_whole(
@@ -143,7 +147,14 @@ def _autograde(
 ) -> None:
     """Write a valid notebook for each student and exercise, and let nbgrader process them.
 
-    The attempts are graded in the box instead of in a kernel.
+    The attempts are graded in the box instead of in a kernel. The notebooks are in a temporary
+    folder below .course, to which nbgrader's `submitted_directory` points during this call. At the
+    end, scores by hand of students who handed in nothing are entered. Files that are not graded,
+    and faults of the grader, are logged.
+
+    Raises:
+        CourseFault: an exercise is not graded: everything else is entered then. Or nothing can be
+            graded.
     """
     directory, log, root = converter.coursedir, converter.log, course.root
     handed_in = Path(directory.root) / directory.submitted_directory
@@ -216,9 +227,13 @@ def _autograde(
 def _stage_submissions(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
     """Write the folder that nbgrader reads instead of submitted/.
 
-    From submitted/ itself, nbgrader would drop a student if one file is missing or is not JSON. If
-    a file cannot be written, nothing is graded, because nbgrader gives 0 points for a notebook that
-    it does not find.
+    From submitted/ itself, nbgrader would drop a student if one file is missing or is not JSON. A
+    submission with a known time also gets timestamp.txt and submission_secret.txt. If timestamp.txt
+    has no valid time, that is logged.
+
+    Raises:
+        CourseFault: the name of a student's folder has *, ? or [, or a file cannot be written. Then
+            nothing is graded, because nbgrader gives 0 points for a notebook that it does not find.
     """
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
@@ -274,7 +289,11 @@ class Grading:
     def __call__(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Write the results of the checks into the autograded cells. Raises CourseFault."""
+        """Write the results of the checks into the autograded cells of one notebook.
+
+        nbgrader calls this for each notebook. The first notebook of a student grades the whole
+        submission and enters its scores. Raises CourseFault if they cannot be entered.
+        """
         context = resources["nbgrader"]
         if self._current is None or self._current.student != context["student"]:
             self._current = self._grade(str(context["student"]))
@@ -299,6 +318,7 @@ class Grading:
         return nb, resources
 
     def _grade(self, student: str) -> Result:
+        """Grade the submission of a student, enter the final scores, and return the result."""
         submission = next(
             submission for submission in self.work.submissions if submission.student == student
         )
@@ -319,7 +339,8 @@ class Grading:
     def enter_absent(self, students: Sequence[str]) -> None:
         """Enter the scores by hand and the excuses of students who handed in nothing.
 
-        The exercises are those of a graded student. If all are as before, so are the absent ones.
+        The exercises are taken from the last result. If no student was graded in this run, nothing
+        is entered, because nothing has changed.
         """
         if self._current is not None:
             for result in of_the_absent(self._current, self.decisions, students):
@@ -334,9 +355,11 @@ class Collect(ExchangeCollect):  # type: ignore[misc]
     """
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy a hand-in, with links as links, and write its time.
+        """Copy a hand-in, with links as links, and write its time to timestamp.txt.
 
-        No attempt is read through a link. The time comes from the folder's name in the exchange.
+        No attempt is read through a link. The time comes from the folder's name in the exchange, so
+        a timestamp.txt of the student is replaced. A hand-in that is larger than nbgrader's limit
+        is not copied. If only a part can be copied, that part stays. Both cases are logged.
         """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
             self.log.error(

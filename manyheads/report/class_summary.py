@@ -1,7 +1,8 @@
 """Count a class once: its students, scores, misconceptions, and ungraded exercises.
 
-The terminal, the class page, Markdown and the exports read these counts. They count nothing
-themselves.
+`ClassView` takes results and a roster. It has an `AssignmentView` for each assignment, which has a
+`Column` for each exercise and a `ClassRow` for each student. The terminal, the class page and the
+exports read these counts, and count nothing themselves.
 """
 
 from __future__ import annotations
@@ -86,15 +87,12 @@ class ClassList:
         return name if name in self.by_name else accounts.get(name.casefold(), name)
 
     def absent_students(self, names: Iterable[str]) -> list[str]:
-        """Return the students of the roster that are missing among these, in the roster's order."""
+        """Return the names of all students of the roster except `names`, in the roster's order."""
         name_set = {*names}
         return [name for name in self.by_name if name not in name_set]
 
     def strangers(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are missing from the roster, each once.
-
-        Without a roster there are none.
-        """
+        """Return the names that are missing from the roster, each once; [] without a roster."""
         return [name for name in dict.fromkeys(names) if self.by_name and name not in self.by_name]
 
 
@@ -102,14 +100,17 @@ NOBODY = ClassList()
 
 
 def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
-    """Return the misconceptions that the diagnosis of this exercise names."""
+    """Return the misconceptions that the diagnosis of this exercise names.
+
+    The diagnoses of an untouched stub and of a file that cannot be imported are left out.
+    """
     return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
 
 
 def is_missing(exercise: ExerciseResult) -> bool:
     """Return whether nothing was handed in and no decision gives a score or an excuse.
 
-    The penalty of a late submission is no decision about a file that it lacks.
+    The penalty for a late submission is no decision about a file that is missing in it.
     """
     is_there = {check.outcome for check in exercise.checks} != {"missing"}
     is_decided = any(adjustment.rule != "late" for adjustment in exercise.adjustments)
@@ -119,7 +120,8 @@ def is_missing(exercise: ExerciseResult) -> bool:
 def group_of(exercise: ExerciseResult) -> str:
     """Return the group of an attempt that was handed in and shows no misconception.
 
-    "" if it shows a misconception, if no check failed, or if the exercise is excused.
+    Return "" if the attempt shows a misconception, if no check failed, or if the exercise is
+    excused. All attempts that are not graded form one group.
     """
     if exercise.excused:
         return ""
@@ -191,7 +193,7 @@ def adjustments(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
     """Yield the adjustments as sentences.
 
-    Those about unknown times are left out, because there may be as many as students.
+    Adjustments for unknown times are left out, because there may be as many as students.
     """
     yield from (
         f"{label}: {rule}" for label, rule in adjustments(result, labels) if rule != UNKNOWN_TIME
@@ -211,6 +213,10 @@ class Cell(NamedTuple):
 
 
 def _cell(exercise: ExerciseResult) -> Cell:
+    """Return the cell of an exercise: its points, or a mark if it has none.
+
+    Marks for a crash or a timeout, and for a changed score, follow the points.
+    """
     if exercise.excused or exercise.score is None:
         return Cell(EXCUSED if exercise.excused else NOT_GRADED)
     if is_missing(exercise):
@@ -332,7 +338,11 @@ class Column:
         all_attempts: Sequence[tuple[str, ExerciseResult]],
         strangers: Sequence[str],
     ) -> None:
-        """Count these attempts. Attempts of strangers count in `checks` only."""
+        """Count these attempts, which must be at least one.
+
+        Attempts of strangers, and excused ones, count in `checks` only. If no attempt is left
+        without the excused ones, these count.
+        """
         enrolled = [attempt for attempt in all_attempts if attempt[0] not in strangers]
         attempts = [attempt for attempt in enrolled if not attempt[1].excused] or enrolled
         counting = [exercise for _, exercise in attempts]
@@ -399,7 +409,11 @@ class AssignmentView:
     """
 
     def __init__(self, id_: str, results: Sequence[Result], view: ClassView) -> None:
-        """Count these results."""
+        """Count these results, which must be at least one.
+
+        Results of strangers, and excused ones, count in no mean and no histogram. If no result is
+        left without the excused ones, these count.
+        """
         members, labels = view.members, view.labels
         names = [result.student for result in results]
         attempts = [
@@ -584,7 +598,8 @@ def _row_of_absent(
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
     """Return the number of submissions in each class of totals, most points first.
 
-    Submissions without a total come last.
+    The classes are all points, and the BINS equal parts of the points. Submissions without a total
+    come last, if there are any.
     """
     shares = [
         result.score / result.max_score if result.max_score else 1.0

@@ -28,9 +28,10 @@ _BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)
 
 
 def command() -> str:
-    """Return the name of the command where its output is read.
+    """Return the name by which a reader of the output can call the command.
 
-    In a notebook that is a magic, otherwise a command of the shell.
+    If a program shows the output, the environment variable COURSE_CALLED_AS has the name, such as
+    the magic `%course` in a notebook. Otherwise the name is a command of the shell.
     """
     return os.environ.get(CALLED_AS) or _in_a_shell()
 
@@ -68,7 +69,8 @@ def next_alone(text: str) -> str:
     """Return the text with the command after its last "Next:" on a separate line.
 
     A step that is done by hand before the command becomes a sentence above it. Example: "Next: fill
-    it, then: course check" becomes "Fill it." and, on the next line, "Next: course check".
+    it, then: course check" becomes "Fill it." and, on the next line, "Next: course check". If no
+    command follows "Next:", the text is returned unchanged.
     """
     head, marker, next_step = text.rpartition("Next: ")
     by_hand = _BY_HAND.fullmatch(next_step)

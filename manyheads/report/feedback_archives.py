@@ -41,10 +41,15 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 
 
 def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list[str]]:
-    """Return the archive of feedback for each platform and assignment, and sentences about gaps.
+    """Return the feedback archives by file name, and sentences about students without feedback.
 
-    A sentence names each student that a platform's archive lacks. The feedback of a group
-    contains nothing that only one member may read.
+    There is an archive for each platform and assignment, such as canvas-averages.zip. The feedback
+    of a group contains nothing that only one member may read, so a group is left out if the results
+    of its members differ. Moodle cannot take the feedback of a group at all.
+
+    Args:
+        view: The class.
+        memory: The journal of the collected files.
     """
     messages, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
     of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
@@ -85,7 +90,7 @@ def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list
 
 
 def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
-    """Yield a sentence for each student without any readable file.
+    """Yield a sentence for each student without any readable file, if there is an archive.
 
     The feedback of such a student has no file name under which it could go back.
     """
@@ -106,7 +111,9 @@ def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
 def _of_groups(view: ClassView, memory: IntakeJournal) -> dict[str, tuple[str, ...]]:
     """Return the members of the group that handed in a file, by the file's path.
 
-    The path is relative to the folder of submissions.
+    The path is relative to the folder of submissions. A file belongs to a group if several students
+    have one with the same name of the platform, or if that name begins with the group's name. Other
+    files are not in the result.
     """
     handed_in: dict[tuple[str, str, str], list[str]] = {}
     for path, origin in memory.files.items():
@@ -134,7 +141,7 @@ def _is_named_after_group(view: ClassView, student: str, platform_name: str) -> 
 def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
     """Return the result that all members have, under the name of their group.
 
-    None if the results differ, or if a member has none.
+    Return None if the results differ, or if a member has none.
     """
     results = [result for result in members if result is not None]
     without_names = [result.model_copy(update={"student": ""}) for result in results]
@@ -148,6 +155,10 @@ def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result 
 def _for_moodle(
     view: ClassView, result: Result, origins: Mapping[str, Origin]
 ) -> Iterator[tuple[str, bytes]]:
+    """Yield the page and the Markdown for each folder of Moodle, by path in the archive.
+
+    A folder with a name that Moodle does not import is left out.
+    """
     names = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, names)):
         for name, content in _feedback_files(view, result, f"{result.assignment}_feedback"):
@@ -157,6 +168,11 @@ def _for_moodle(
 def _for_canvas(
     view: ClassView, result: Result, origins: Mapping[str, Origin]
 ) -> Iterator[tuple[str, bytes]]:
+    """Yield the feedback for each file of Canvas, by the file's name and in its format.
+
+    A file of one exercise gets the feedback on that exercise, any other file that on the whole
+    assignment.
+    """
     ids = {exercise.id for exercise in result.exercises}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
@@ -184,6 +200,7 @@ _WHY_NO_GROUP = {
 
 
 def _feedback_files(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the feedback on a result as page and as Markdown, by file name."""
     yield f"{stem}.html", student_page(view, [result]).encode()
     yield f"{stem}.md", feedback_markdown(result, view.labels).encode()
 
@@ -210,11 +227,11 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
 def folders(
     view: ClassView, course: Course, submitted: Path
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield every student's files, by their paths.
+    """Yield every student's files, each with its path: feedback/<student>/<assignment>/….
 
-    Each assignment has the whole feedback as page and as Markdown, and a page for each exercise.
-    The student's folder has the student's name, unless another student's folder would be the same
-    one on some system.
+    Each assignment has the whole feedback as page and as Markdown, a page for each exercise, and
+    nbgrader's two files from `submitted`, if it has them. The student's folder has the student's
+    name, unless another student's folder would be the same one on some system (`file_stems`).
     """
     stem_of = file_stems(view.by_student)
     stems = {exercise.id: exercise.stem for exercise in course.exercises}

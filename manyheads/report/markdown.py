@@ -80,7 +80,10 @@ def results_section(
 
 
 def text_block(text: str) -> str:
-    """Return any text, shown literally."""
+    """Return a block that shows any text literally, with lines of at most WIDTH columns.
+
+    A text of more than LONGEST_BLOCK characters is cut.
+    """
     lines = []
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip(" "))][:8]
@@ -99,7 +102,8 @@ def one_line(text: str, limit: int = LONGEST_LINE) -> str:
 def escape_text(text: str) -> str:
     """Return a short text for use outside `<pre>`, such as a course's title.
 
-    All of Markdown's special characters are escaped.
+    All of Markdown's special characters are escaped. The text becomes one line, cut at 100
+    characters.
     """
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
@@ -144,7 +148,11 @@ def _lines_of_score(
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
-    """Return the feedback on a whole submission."""
+    """Return the feedback on a whole submission as Markdown.
+
+    The scores and the mistakes come first, then lines by which a student can ask about a result,
+    then adjustments and notes.
+    """
     decided = [*map(adjustment_text, result.adjustments)]
     for exercise in result.exercises:
         label = labels.exercise(exercise.id)
@@ -166,7 +174,7 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
 
 
 def one_exercise(result: Result, id_: str) -> Result:
-    """Return the result with this exercise only, and the decisions on the whole assignment."""
+    """Return the result with this exercise only, a new total, and the assignment's decisions."""
     return with_total(
         result, tuple(exercise for exercise in result.exercises if exercise.id == id_)
     )

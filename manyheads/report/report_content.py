@@ -1,6 +1,7 @@
 """Choose the content of a report about an attempt, and label assignments and exercises.
 
-Terminal, page, notebook and editor show the same content.
+`attempt_words` turns a result into a report for each function (`FunctionReport`). Terminal, page,
+notebook and editor show this same content.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
 
     The stem is the student's name if every operating system accepts that name and if no other
     student's name differs from it in case alone. On a file system that ignores case, the files of
-    two such students would overwrite each other.
+    two such students would overwrite each other. Otherwise the stem is a shortened form of the name
+    with a digest.
     """
     alike = Counter(fold_case(student) for student in students)
 
@@ -223,9 +225,10 @@ class FunctionReport:
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
-    """Yield a report for the whole file if anything concerns it, then one for each function.
+    """Yield a report for the whole file if any mistake concerns it, then one for each function.
 
-    The functions are in the order of the file.
+    The functions are in the order of the file. Only the first report on a mistake of a function
+    names the lines that are proved to be wrong.
     """
     failed = [check for check in result.checks if check.outcome != "passed"]
     names = [function.name for function in result.functions]
@@ -265,6 +268,12 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
 
 
 def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionReport:
+    """Return the report on a function whose state is not "wrong".
+
+    Args:
+        function: The function.
+        states: The state of each function of the file, by name.
+    """
     waits, why = function.waits_for, _NOT_THERE.get(states.get(function.waits_for, ""))
     if function.state == "undefined":
         near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
@@ -378,6 +387,7 @@ class AttemptWords:
     Attributes:
         mark: ✓ if the attempt is done, … if everything that is written is right, ? if the attempt
             is not graded, otherwise ✗.
+        passed: Whether every check passed and every function is written.
         functions: The functions of the file, in order. A report without a name is about the whole
             file.
         folded: Two lines, each with its checks: the failed checks that wait for an unwritten or
@@ -408,7 +418,10 @@ class AttemptWords:
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
-    """Return the report on an attempt."""
+    """Return the report on an attempt.
+
+    If the attempt is not graded, the report has only the reason.
+    """
     if not result.is_graded:
         return AttemptWords(
             NOT_GRADED, False, (FunctionReport("", NOT_GRADED, reason_not_graded(result)),)
@@ -441,7 +454,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
 
 
 def reason_not_graded(result: ExerciseResult) -> str:
-    """Return the sentence that a student reads in place of points."""
+    """Return the sentences that a student reads in place of points: the reason and what to do."""
     if result.not_readable:
         names, reason = names_and_reason(result.not_readable)
         cannot = "cannot be read" if reason == "not readable" else "cannot be graded as it is"
@@ -473,7 +486,10 @@ def score_words(score: float | None) -> str:
 
 
 def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
-    """Return a score as "2 / 6", or that it was not run, not graded or excused."""
+    """Return a score as "2 / 6", or else "excused", "not run" or "not graded".
+
+    For a `Result` that is not graded, also return how many exercises are not graded.
+    """
     if isinstance(scored, Result):
         return out_of_all([scored])
     if isinstance(scored, ExerciseResult) and scored.excused:
@@ -488,7 +504,7 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
 
 
 def out_of_all(results: Sequence[Result]) -> str:
-    """Return the total as "31 / 40", or that all is excused.
+    """Return the total of the results as "31 / 40"; "excused" if all results are excused.
 
     If any exercise is not graded, there is no total: return how many are not graded.
     """
@@ -506,7 +522,7 @@ def out_of_all(results: Sequence[Result]) -> str:
 def was_not_run(check: CheckResult) -> bool:
     """Return whether the grader could not run this check.
 
-    False if an instructor has given points for the check since.
+    Return False if an instructor has given points for the check since.
     """
     return check.outcome == "skipped" and not check.score
 
@@ -520,7 +536,7 @@ ASK = (
 def question_about(result: Result, exercise: ExerciseResult) -> str:
     """Return the line by which an instructor can find a result again.
 
-    "" if no check failed, or if the result has no digest of the attempt.
+    Return "" if no check failed, or if the result has no digest of the attempt.
     """
     failed = next(
         (check.id for check in exercise.checks if check.outcome not in ("passed", "missing")), ""
@@ -620,7 +636,7 @@ def without_edits(result: ExerciseResult) -> ExerciseResult:
 
 
 def without_ids(result: ExerciseResult) -> ExerciseResult:
-    """Redact a result for `--json`: no edits, no misconception ids, no hints of single checks.
+    """Return a result for `--json`, without edits, misconception ids, and hints of single checks.
 
     The hints of misconceptions stay.
     """
@@ -643,7 +659,7 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
 def as_lines(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
     """Yield a line for each mistake, as compilers do: path:line:column: error: sentence.
 
-    In a notebook the position is always 1:1.
+    In a notebook, and if there is no file, the position is always 1:1.
 
     Args:
         owns: The attempts.
@@ -659,9 +675,9 @@ def as_lines(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None
 
 
 def as_json(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]) -> str:
-    """Return the results as one JSON object.
+    """Return the results as one JSON object with the key "exercises".
 
-    An attempt without a result has no checks; its note gives the reason.
+    An attempt without a result has 0 points and no checks, and its note gives the reason.
     """
     exercises = []
     for attempt, result in zip(owns, results, strict=True):

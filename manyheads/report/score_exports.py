@@ -53,7 +53,7 @@ _OF_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORE
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
-    """Return the rows as CSV."""
+    """Return the rows as CSV, with each value made safe for a spreadsheet by `cell`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in rows:
@@ -62,9 +62,9 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with as many digits as a gradebook keeps: "4" for 4.0.
+    """Return a number with at most ten digits, as gradebooks keep: "4" for 4.0.
 
-    "" if there is no number.
+    Return "" for None.
     """
     return "" if value is None else f"{value:.10g}"
 
@@ -88,6 +88,7 @@ def cell(value: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
+    """Return whether the first visible character, in any width, is one of `_FORMULA`."""
     visible = "".join(
         letter
         for letter in text
@@ -141,7 +142,8 @@ def to_moodle(view: ClassView) -> str:
 def _columns(view: ClassView, reserved: re.Pattern[str]) -> Iterator[str]:
     """Yield the title of each assignment's column.
 
-    It has the id too, if the title alone would be ambiguous.
+    If two assignments have the same title, or if a title ends like an id of Canvas, the id follows
+    in brackets.
 
     Args:
         view: The class.
@@ -160,10 +162,11 @@ def _columns(view: ClassView, reserved: re.Pattern[str]) -> Iterator[str]:
 def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
     """Yield each student with the cell of each assignment.
 
-    Students who handed in nothing come last. Students missing from the roster are left out: an
-    import would add students who have dropped the course again. An assignment has the same points
-    for every student, so the graded part of a partly excused assignment is scaled to the whole. The
-    cell of an assignment without a total is blank.
+    Students who handed in nothing come last. Their cells are 0 or blank, as the course decides
+    (`ClassList.zero`). Students missing from the roster are left out: an import would add students
+    who have dropped the course again. An assignment has the same points for every student, so the
+    graded part of a partly excused assignment is scaled to the whole. The cell of an assignment
+    without a total is blank.
 
     Args:
         view: The class.
@@ -191,7 +194,8 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
 def to_csv(view: ClassView) -> str:
     """Return CSV with a row for every student and exercise, assignment by assignment.
 
-    It has ids for programs and titles for people.
+    The rows have ids for programs and titles for people. A student on the roster who handed in
+    nothing also has rows.
     """
     header = (
         "student",
@@ -227,7 +231,8 @@ def to_csv(view: ClassView) -> str:
 def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
     """Yield the cells of each exercise: its id, points, misconceptions, isolation, rules and group.
 
-    A gradebook does not hold why an attempt shows no misconception.
+    A gradebook does not hold why an attempt shows no misconception, so the group of such an attempt
+    is NOT_HELD.
     """
     for exercise in result.exercises:
         points = (
@@ -244,7 +249,10 @@ def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
 
 
 def gradescope_files(view: ClassView) -> dict[Path, str]:
-    """Return the results.json of every submission, by its path in a folder."""
+    """Return the text of results.json for every submission.
+
+    The keys are paths such as STUDENT/ASSIGNMENT/results.json.
+    """
     stem_of, files = file_stems(view.by_student), {}
     for result in view.results:
         value = gradescope_result(result, view.labels)

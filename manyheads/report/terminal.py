@@ -182,7 +182,8 @@ def exercise_report(
 ) -> Group:
     """Return the report on one attempt, function by function, then the other checks.
 
-    For each function it has the student's mistake, the evidence and a hint.
+    For each function the report has the student's mistake, the evidence and a hint. The report on
+    an attempt that is right has only the first line, the sentences `after` and the note.
 
     Args:
         result: The result of the exercise.
@@ -233,7 +234,8 @@ def fitted_report(
 def next_of(attempt: OwnAttempt, result: ExerciseResult) -> str:
     """Return the next step for an attempt that is not done.
 
-    If everything that is written is right, it is the next unwritten function.
+    After a mistake, the step is the command that shows more about it. If everything that is written
+    is right, the step is to write the next unwritten function, and to check again.
     """
     id_, words = attempt.exercise.id, attempt_words(result)
     if words.first_wrong:
@@ -246,9 +248,10 @@ def next_of(attempt: OwnAttempt, result: ExerciseResult) -> str:
 
 
 def to_write(attempt: OwnAttempt, name: str) -> str:
-    """Return the name of what to write, and its line.
+    """Return a clause with the function or class to write, and the line of its stub.
 
-    For a class with unwritten methods, it is the first of these methods.
+    If some methods of a class are unwritten, the clause is about the first one. Return "" if the
+    file does not define the name.
     """
     source = attempt.source
     name = ".".join([name, *source.unwritten_methods(name)[:1]])
@@ -297,9 +300,10 @@ def _fold_sentence(sentence: str, checks: Sequence[CheckResult], indent: int = 2
 
 @dataclass(frozen=True)
 class Hanging:
-    """A sentence after a prefix; its further lines begin below its first letter.
+    """A sentence after a prefix. Its further lines begin below its first letter.
 
-    Several lines are a list: a wrapped item is indented further.
+    If the sentence has several lines, the lines after the first are a list, and a wrapped item is
+    indented further.
     """
 
     prefix: str
@@ -325,7 +329,7 @@ class Hanging:
 class _Scored:
     """A sentence with its points at the right of the first line.
 
-    It takes the width of the terminal, up to a width that is easy to read.
+    The sentence takes the width of the terminal, up to a width that is easy to read.
     """
 
     prefix: str
@@ -358,7 +362,8 @@ def below_ladder(
 ) -> Iterator[Text | str]:
     """Yield notes about the files that are read, and the next step.
 
-    The next step is about the first exercise that is not done.
+    The next step is about the first exercise that is not done. If all are done, the last sentence
+    says so.
     """
     for attempt in owns:
         if note := attempt.source.problem if attempt.source.missing else attempt.source.note:
@@ -404,13 +409,13 @@ def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
 
 
 BELOW = 4  # lines of the screen for the next step and the prompt
-FEWEST = 5  # with room for no more lines of a checklist, only the number of its checks is shown
+FEWEST = 5  # if no more lines have room, only the number of checks is shown, and no checklist
 
 
 class _Fitted(NamedTuple):
-    """A list, and below it as much of a checklist as the screen has room for.
+    """The progress, and below it as much of a checklist as the screen has room for.
 
-    If the output is no terminal, the checklist is complete.
+    The checklist is complete if `is_whole` is set, or if the output is no terminal.
     """
 
     progress: RenderableType

@@ -27,10 +27,13 @@ BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
-    """Return rows of numbers, with "…" where the tensor continues.
+    """Return a line for each row of a table of numbers, with "…" if the tensor continues.
+
+    If the tensor has more than two dimensions, the first line has the table's indices in the other
+    ones, such as [0, 0].
 
     Args:
-        crop: A part of the tensor.
+        crop: The first rows and columns of the first table of the tensor.
         full_shape: The shape of the whole tensor.
     """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
@@ -59,7 +62,7 @@ def _number(value: float | bool, is_whole: bool) -> str:
 
 
 def trace_report(explained: Explained) -> RenderableType:
-    """Return the report on one traced call."""
+    """Return the report on one traced call: its lines, an exception, the result, and the tables."""
     renderables: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
         renderables.append(Hanging("  ", explained.sizes, "bright_black"))
@@ -91,8 +94,9 @@ def fitted_trace(
 ) -> tuple[RenderableType, int]:
     """Return as much of the calls as a terminal has room for, and the number of omitted lines.
 
-    If the output is no terminal, nothing is omitted. Wrong calls come first. Each has at least its
-    marked lines, if it has any, and three rows of one wrong table.
+    If there is room for all, or if the output is no terminal, nothing is omitted. Otherwise wrong
+    calls come first, each with at least its marked lines, if it has any, and three rows of one
+    wrong table. A call that is right takes one line, unless there is room for more.
 
     Args:
         console: The terminal.
@@ -129,7 +133,8 @@ def fitted_trace(
 def _is_one_line(call: Explained) -> bool:
     """Return whether one line is enough for a call.
 
-    That is so if it is right, stopped before its first operation, or waits for another function.
+    One line is enough if the call is right, stopped before its first operation, or waits for
+    another function.
     """
     return call.is_right or not call.entries or call.waits_for != ""
 
@@ -188,7 +193,8 @@ def _repetition(again: Repeated, width: int) -> Text:
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     """Return the student's rows of a table beside the expected ones.
 
-    If `alone`, all rows are right, and only the student's are shown.
+    As many columns are shown as fit, from the first wrong one on. If `alone`, all rows are right,
+    and only the student's are shown.
     """
     width = max(
         len(str(max(address, 0)))
@@ -227,6 +233,7 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
 
 
 def _cells(row: Text, addresses: Sequence[int], width: int) -> None:
+    """Append a cell for each address to `row`, in the colour of its token; "?" if negative."""
     for address in addresses:
         colour = _COLOURS[address % 10_000 // 100 % len(_COLOURS)] if address >= 0 else "#ffffff"
         row.append(f"{address if address >= 0 else '?':>{width}}", f"black on {colour}")

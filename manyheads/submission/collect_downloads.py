@@ -62,11 +62,15 @@ SECONDS = 20  # for all commit times that one person's files need
 
 @dataclass
 class Collected:
-    """The outcome of a run, in sentences with their next steps.
+    """The outcome of a run.
 
     Attributes:
+        candidates: the attempts that were found, each with its state.
+        not_taken: sentences for the instructor about files that are not taken, each with a next
+            step.
         no_time: problems with lists of times: missing students, and lines that cannot be read.
-        refusals: paths, each with the message for the student.
+        refusals: for each file that is not taken, its path and the message for the student.
+        notes: sentences about anything else, such as files that were left out.
         platforms: the recognised platforms, by name of the download.
     """
 
@@ -78,7 +82,7 @@ class Collected:
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
-        """Report files that are not taken.
+        """Add files that are not taken to `refusals` and `not_taken`.
 
         Args:
             download: the file or folder.
@@ -104,14 +108,15 @@ def collect(
     student: str = "",
     times: ListedTimes | None = None,
 ) -> Collected:
-    """Copy the attempts of the downloads into a folder.
+    """Copy the attempts of the downloads into a folder, and return the outcome.
 
-    A second run changes nothing. Nothing is written before all downloads are read.
+    No attempt is written before all downloads are read. A second run with the same downloads
+    changes nothing.
 
     Args:
         course: the course.
         downloads: files and folders.
-        out: the folder to fill.
+        out: the folder to fill. It is created if necessary, and locked during the run.
         roster: the class, if known.
         limits: the limits for one person.
         only: the only assignment to read, or None for all.
@@ -119,7 +124,8 @@ def collect(
         times: times from platforms' lists.
 
     Raises:
-        CourseFault: a download cannot be read, or the folder cannot be filled.
+        CourseFault: `out` lies in a download, is no folder, has a damaged journal, or is filled by
+            another process; a download cannot be read; or no student is on the roster.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
@@ -151,7 +157,9 @@ class _Run:
     """The state of one run.
 
     Attributes:
-        claims: the persons who would get a student's folder, with their candidates, by student.
+        claims: the candidates for each student's folder, by group and person. A group is formed by
+            all persons of one platform in one download, or by all archives that hold one student
+            each. At most one person of a group can get the folder.
         unread: the names of files that cannot be read or placed, by student and assignment.
     """
 
@@ -171,9 +179,16 @@ class _Run:
     handed_out: int = 0  # files that came with the exercises
 
     def list_members(self, downloads: Sequence[Path], student: str) -> list[tuple[Path, Download]]:
-        """List all downloads before any is interpreted.
+        """Return each download with its files, and report the files that are refused.
 
-        Several archives may be one for each student, and only the whole list shows that.
+        A folder that holds one archive and nothing else is read as that archive. If there are
+        several archives, and at least one seems to hold the work of one student, every archive is
+        marked with `is_of_one`. Only the whole list shows this, so all downloads are listed before
+        any is interpreted.
+
+        Args:
+            downloads: files and folders.
+            student: the student who handed in everything; "" if the downloads show the students.
 
         Raises:
             CourseFault: a download cannot be read.
@@ -205,8 +220,9 @@ class _Run:
     def _is_of_a_class(self, download: Download) -> bool:
         """Return whether an archive seems to hold the work of several students.
 
-        It does if a platform made it, if it has folders of several students, or if it has the name
-        of an assignment. It does not if it is named after a student on the roster.
+        If it has the name of an exercise or an assignment, it does. Otherwise, if it is named after
+        a student on the roster, it does not. Any other archive does if it has folders of several
+        students, or if a platform made it.
         """
         name, course = name_without_suffix(download.name), self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
@@ -218,7 +234,17 @@ class _Run:
         )
 
     def read(self, path: Path, download: Download, *, is_known: bool) -> None:
-        """Read the files of each person in turn, and note the students who would get them."""
+        """Read the files of each person in turn, and note the students who would get them.
+
+        Add candidates to `claims`, unreadable files to `unread`, and all messages to `collected`.
+        If the download is an archive that cannot be opened and may hold the work of a whole class,
+        only report that.
+
+        Args:
+            path: the file or folder.
+            download: its files.
+            is_known: whether one student handed in everything.
+        """
         collected = self.collected
         closed = list[tuple[str, HandIn]]()
         assignments = set[Assignment]()
@@ -276,7 +302,7 @@ class _Run:
     def _note_unplaced(
         self, files: Iterable[tuple[str, str]], likely: Sequence[Assignment]
     ) -> None:
-        """Note files that belong to no exercise.
+        """Add files of no exercise to `unread`, if they may be work.
 
         Args:
             files: a student and a path each.
@@ -289,9 +315,10 @@ class _Run:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
     def _keep_unread(self, path: Path, source: IntakeJournal | None) -> None:
-        """Note files that an earlier run could not read.
+        """Add files that an earlier run could not read to `unread`.
 
-        If the download is a folder that an earlier run filled, only its journal has their names.
+        If the download is a folder that an earlier run filled, only its journal `source` has the
+        names of these files. Files that were replaced by hand (`is_opened`) are left out.
         """
         if source is None:
             return
@@ -309,7 +336,12 @@ class _Run:
     def _of_person(
         self, path: Path, files: Sequence[HandIn]
     ) -> tuple[list[IntakeCandidate], list[HandIn], list[str]]:
-        """Return one person's candidates, unreadable files, and names of files of no exercise."""
+        """Return one person's candidates, unreadable files, and paths of files of no exercise.
+
+        Files that came with the exercises, and those of other assignments, are counted and left
+        out. If a person's files exceed the limits, the oldest plain files are not read, and form
+        one entry of the unreadable files.
+        """
         candidates = list[IntakeCandidate]()
         closed = list[HandIn]()
         unplaced = list[str]()
@@ -356,7 +388,9 @@ class _Run:
     ) -> Iterator[tuple[HandIn, bytes]]:
         """Yield the file that was handed in, or each file of the archive, with its content.
 
-        The member of a file that cannot be read says why, in `closed`.
+        The member of a file that cannot be read gives the reason in `closed`. Refused files of an
+        archive are reported and not yielded. From an archive of a git clone, only files in the
+        folders of the exercises are yielded, if there are any.
         """
         opened = self.reader.open_member(hand_in.member, budget)
         self.collected.tell(
@@ -382,6 +416,18 @@ class _Run:
         budget: IntakeLimits,
         committed: Callable[..., str],
     ) -> IntakeCandidate:
+        """Return the candidate for a file, without its student, and keep its content.
+
+        Args:
+            hand_in: the file.
+            content: its content.
+            download: the download in which the file lies.
+            budget: the limits for the person.
+            committed: returns the time of the last commit to a folder of the download, or "".
+
+        Raises:
+            NotPlaced: the file is neither script nor notebook, or its exercise is unknown.
+        """
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
         ending, path = PurePath(name).suffix.lower(), "/".join(map(printable_name, member.path))
         if ending not in ENDINGS:
@@ -412,7 +458,9 @@ class _Run:
     def _note_unread(
         self, files: Iterable[tuple[str, HandIn]], download_name: str, likely: Sequence[Assignment]
     ) -> None:
-        """Note files that cannot be read, and report them.
+        """Add files that cannot be read to `unread`, and report them.
+
+        For files that were replaced by hand (`is_opened`), the report is only a note.
 
         Args:
             files: a student and a file each.
@@ -445,7 +493,15 @@ class _Run:
                 self.collected.not_taken.append(f"{message}. {next_step}")
 
     def write(self) -> Collected:
-        """Write the files, student by student, and return the outcome. Raises CourseFault."""
+        """Write the files, student by student, and return the outcome.
+
+        Also write to the journal which person has each folder, and which files cannot be read. The
+        folder of an assignment with only unreadable files is created empty.
+
+        Raises:
+            CourseFault: no student is on the roster, and nothing is written; or a link stands on
+                the way to a file.
+        """
         collected, people, memory = self.collected, self.people, self.memory
         collected.no_time += self.times.problems()
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
@@ -513,7 +569,7 @@ def _has_readable_files(download: Download) -> bool:
 def _source_memory(download: Path) -> IntakeJournal | None:
     """Return the journal of a folder, or None for a file or if the journal cannot be read.
 
-    The folder may be one that `course collect` has filled. If not, the journal is empty.
+    If `course collect` has not filled the folder, the journal is empty.
     """
     with suppress(CourseFault):
         return read_memory(download) if download.is_dir() else None
@@ -523,7 +579,10 @@ def _source_memory(download: Path) -> IntakeJournal | None:
 def _with_times(
     candidates: Sequence[IntakeCandidate], download: Path, source: IntakeJournal | None
 ) -> list[IntakeCandidate]:
-    """Return the candidates with the times that the folder itself records."""
+    """Return the candidates with the times that the folder itself records (`_with_time`).
+
+    If the download has no journal that can be read, return the candidates unchanged.
+    """
     if source is None:
         return [*candidates]
     return [
@@ -535,8 +594,10 @@ def _with_times(
 def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal) -> Origin:
     """Return the candidate's origin with the time that the folder itself records.
 
-    That is the time in nbgrader's timestamp.txt that is nearest to the top. Without one, it is the
-    time in the folder's journal, if the file is unchanged.
+    The time comes from nbgrader's timestamp.txt. If several folders above the file have one, the
+    outermost counts. Without a valid one, the folder's journal decides, if the file is unchanged
+    since: then the origin also gets the platform, the order and the mark for late hand-ins there.
+    Otherwise return the origin unchanged.
     """
     origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
@@ -556,9 +617,10 @@ def _surely_of_one(
 ) -> list[IntakeCandidate]:
     """Return the candidates that surely belong to the only student of a download.
 
-    Several files of one exercise in one folder may belong to several students, if the file names
-    hold other words: these may be the students' names. Such files are reported and not taken, as
-    are files of other exercises in that folder, if their names hold other words, too.
+    If a folder has several files of one exercise, and one of their names has words besides those of
+    the exercise, these words may be names of students. Such files are reported in `collected` and
+    not taken. Other files in that folder are treated in the same way if their names have such
+    words.
     """
     groups = defaultdict[tuple[str, ...], list[IntakeCandidate]](list)
     for candidate in candidates:
@@ -582,15 +644,15 @@ def _surely_of_one(
 
 
 def _has_other_words(candidates: Sequence[IntakeCandidate]) -> bool:
-    """Return whether a file name has words besides those of its exercise."""
+    """Return whether at least one file name has words besides those of its exercise."""
     return not all(candidate.rank for candidate in candidates)
 
 
 def _of_one_claimant(claims: _Claims, collected: Collected) -> list[IntakeCandidate]:
     """Return the candidates for one student's folder.
 
-    If two persons of a platform, or two archives, claim the folder, their files are not taken, and
-    the conflict is reported.
+    If two persons of one platform in a download, or two archives, claim the folder, their files are
+    not taken, and the conflict is reported in `collected`.
     """
     accepted = []
     for (group, _), persons in claims.items():
@@ -618,7 +680,8 @@ def _of_one_claimant(claims: _Claims, collected: Collected) -> list[IntakeCandid
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
     """Return the time, in ISO 8601, of the last commit that changed this folder of a download.
 
-    Return "" if the folder is in no clone, or if git does not answer before `until`.
+    Return "" if the folder is in no clone, if the clone's .git is a link or has no such commit, or
+    if git does not answer before `until`, a time of the monotonic clock.
     """
     for i in reversed(range(len(folders) + 1)):
         clone = download.joinpath(*folders[:i])
@@ -629,6 +692,10 @@ def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
 
 
 def _last_commit(theirs: Path, folder: str, until: float) -> str:
+    """Return the time of the last commit that changed `folder`, or "".
+
+    Git runs in an empty repository of ours, with the objects of the clone whose .git is `theirs`.
+    """
     with TemporaryDirectory() as repository:
         for name in ("objects", "refs"):
             Path(repository, name).mkdir()
@@ -644,7 +711,7 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 
 
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
-    """Return the output of git, or "" if it fails or is too slow.
+    """Return the output of git, or "" if git fails or does not end before `until`.
 
     Git reads only the configuration of the repository in `variables`.
     """

@@ -1,7 +1,7 @@
 """Recognise the downloads of learning platforms by the paths of their files.
 
-Each row of the table describes one platform, with a regular expression for paths. Before the table,
-two cases are handled: an archive of one student, and a download with Gradescope's list. Files that
+Each row of the table `ROWS` describes one platform, with a regular expression for paths. Two cases
+come before the table: a download of one student, and a download with Gradescope's list. Files that
 match no expression are read as folders of students, at any depth.
 
 Students choose the names within their hand-ins, and could name a folder as a platform names the
@@ -10,15 +10,15 @@ level at which the paths of a download differ, and never within a student's arch
 
 The groups of an expression are listed here. A digit after a name marks a second position.
 
-    who           the student or the team; contains `id` and `name`
-    login         the student's login
-    order, time   decide which attempt is the newest
-    late          the platform's mark for late hand-ins
-    file          the student's name of the file
-    named         the name by which the platform recognises the file later
-    typed         the file holds text that was typed into the platform
-    back          the file is feedback that was returned to the student
-    beside        the file belongs to no student
+    `who`            the student or the team; contains `id` and `name`
+    `login`          the student's login
+    `order`, `time`  decide which attempt is the newest
+    `late`           the platform's mark for late hand-ins
+    `file`           the student's name of the file
+    `named`          the name by which the platform recognises the file later
+    `typed`          the file holds text that was typed into the platform
+    `back`           the file is feedback that was returned to the student
+    `beside`         the file belongs to no student
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class Person:
     Attributes:
         key: a text that is unique on the platform.
         folder: the name of the person's folder, if the roster gives no other.
+        name: the name of the person or the group on the platform; "" if unknown.
         ids: ids that the platform gives, each with its column of the roster.
         logins: texts that may be the login or end with it, the most likely first.
     """
@@ -114,7 +115,9 @@ class Download:
     """A download that has been listed.
 
     Attributes:
-        is_of_one: whether the download is an archive of one student, named after the student.
+        name: the name of the file or folder, or of the student if one student handed in everything.
+        members: the files that are not refused.
+        is_of_one: whether all files belong to one student, with `name` as the student's name.
         is_known: returns whether a name is an id or a name on the roster.
     """
 
@@ -127,7 +130,8 @@ class Download:
     def common_depth(self) -> int:
         """The number of folders that all files have in common.
 
-        Tables do not count if they lie beside the folder of all hand-ins.
+        Tables (CSV, Excel, index.html) do not count if they lie beside or above the folder of all
+        hand-ins.
         """
         tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
         hand_in_folders = [
@@ -140,7 +144,7 @@ class Download:
 
 
 def name_without_suffix(name: str) -> str:
-    """Return the name of a folder, or of an archive of a folder without its suffix."""
+    """Return the name of an archive without its suffix, such as .zip; another name unchanged."""
     return re.sub(rf"{_ARCHIVE}\Z", "", name)
 
 
@@ -169,7 +173,19 @@ class ListingRow:
     def read(
         self, download: Download, members: Sequence[Member], course: Course, parsed: Understood
     ) -> list[Member]:
-        """Add the members that this platform recognises to `parsed`, and return the others."""
+        """Add the members that this platform recognises to `parsed`, and return the others.
+
+        A hand-in is added to `handed_in`. Typed text is only counted, in `left_out`, if the person
+        also handed in a file. Otherwise it is refused. Returned feedback is counted, too. A file
+        beside the hand-ins is refused if it may be an attempt of a person without a hand-in, and
+        counted otherwise. If no person has a hand-in, text and files beside are not recognised.
+
+        Args:
+            download: the download.
+            members: the files of the download that no other reader has taken.
+            course: the course.
+            parsed: the interpretation to extend.
+        """
         ids = "|".join(re.escape(assignment.id) for assignment in course.assignments)
         expression = re.compile(self.expression.replace("{ids}", ids), re.DOTALL)
         matches = [
@@ -216,7 +232,9 @@ class ListingRow:
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
         """Return the groups of the first match from the top of a path on; {} without a match.
 
-        No match begins deeper than level `at`.
+        No match begins deeper than level `at`, and with `at_parting` none begins above it. Two
+        entries are added: "kind", the group of `_KINDS` that matched or "", and "root", the path of
+        the person's folder or repository.
         """
         for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
@@ -236,6 +254,14 @@ class ListingRow:
     def _hand_in(
         self, member: Member, groups: Mapping[str, str], prefixes: Sequence[int], zone: str
     ) -> HandIn:
+        """Return the hand-in of a member that matches.
+
+        Args:
+            member: the file.
+            groups: the groups of its path.
+            prefixes: the possible lengths of the text before the login (`_prefixes`), or none.
+            zone: the time zone of the course.
+        """
         owner, id_, time = name_without_suffix(groups["who"]), groups["id"], _clock(groups["time"])
         logins = (*(owner[length:] for length in prefixes), *filter(None, [groups["login"]]))
         short = owner[prefixes[-1] :] if prefixes else owner
@@ -263,8 +289,13 @@ class ListingRow:
 def origin_of(platform: str, time: str, zone: str = "", order: str = "", **fields: Any) -> Origin:
     """Return the origin of a file.
 
-    `order` is the position in the platform's order, in digits. Without it, the time gives the
-    order.
+    Args:
+        platform: the name of the platform.
+        time: the time of the hand-in as text; ignored if it is no ISO 8601 date and time.
+        zone: the zone for a time without one. Without any zone, `handed_in` stays empty.
+        order: the position in the platform's order, in digits. Without it, the time gives the
+            order.
+        **fields: other fields of the origin.
     """
     in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
@@ -276,7 +307,9 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **field
 def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
     """Return the possible lengths of the text before the logins, the shortest first.
 
-    All owners begin with this text, and it ends with `sign`.
+    All owners begin with this text, which ends with `sign`. If the text is the name of an
+    assignment, or of a folder NAME-submissions, return its length alone. Otherwise the first length
+    is 0.
     """
     starts = [
         f"{assignment.id.replace('_', joint)}{sign}"
@@ -306,7 +339,10 @@ def _prefixes(owners: Sequence[str], sign: str, download: Download, course: Cour
 
 
 def _clock(text: str) -> str:
-    """Return a time as ISO 8601, or unchanged if its months are not in English."""
+    """Return a platform's time as an ISO date and time, without a zone.
+
+    A text of an unknown form is returned unchanged, for example if its month is not in English.
+    """
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         return f"{text[:10]} {text[11:].replace('-', ':')}"
     # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
@@ -419,7 +455,8 @@ ROWS = (
 def interpret(download: Download, course: Course) -> Understood:
     """Return the interpretation of a download.
 
-    Each reader takes the members that it recognises, and leaves the others for the next one.
+    Each reader takes the members that it recognises, and leaves the others for the next one. The
+    last one, for folders of students, takes or refuses all that remain.
     """
     parsed, remaining = Understood(), [*download.members]
     readers = (
@@ -439,9 +476,10 @@ def interpret(download: Download, course: Course) -> Understood:
 def _one_students(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take all members if the whole download belongs to one student.
+    """Take all members if the whole download belongs to one student; otherwise return them.
 
-    The name of the download, or of a folder that holds all files, shows this.
+    The download belongs to one student if `is_of_one` is set, or if the name of the download or of
+    a folder that holds all files is on the roster.
     """
     names = map(name_without_suffix, (download.name, *members[0].path[: download.common_depth]))
     known_name = next(
@@ -458,7 +496,8 @@ def _one_students(
 def person_called(name: str, alone_in: str = "") -> Person:
     """Return the person of a folder or an archive with a name that people chose.
 
-    The name may be any id of the roster, or the person's name.
+    The name may be any id of the roster, or the person's name. If `alone_in` is the name of an
+    archive with only this folder, it becomes a part of the key.
     """
     return Person(
         FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,)
@@ -468,7 +507,12 @@ def person_called(name: str, alone_in: str = "") -> Person:
 def _in_folders(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take all files in students' folders, which have the same depth, and refuse the others."""
+    """Take all files in students' folders, which have the same depth, and refuse the others.
+
+    If there are no such folders, and no other reader took a file, all files belong to the student
+    after whom the download is named. Files in a folder from which another reader took a file are
+    refused. Return [].
+    """
     depth, download_name = depth_of(download.members, course), name_without_suffix(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
@@ -501,11 +545,16 @@ def _in_folders(
 def depth_of(members: Sequence[Member], course: Course) -> int:
     """Return the depth of the students' folders; -1 if the download is a student's folder itself.
 
-    If there are several folders at a level, they are students' folders: ada and bela in
-    class/hw1/ada, class/hw1/bela. If there is only one, the level below decides: the folder of an
-    assignment, folders of exercises, or an attempt show that the folder above them is the
-    student's. An attempt with further words in its name does not show this: it may belong to
-    another student than the folder beside it.
+    From the top on, the first level decides at which one of these rules holds:
+
+    1. A folder has the name of an assignment, or all have names of exercises or assignments: the
+       level above has the students' folders. At the top, the level below has them if every file
+       lies deeper, as in <assignment>/<student>/….
+    2. There are several folders: they are the students' folders, such as ada and bela in
+       class/hw1/ada and class/hw1/bela.
+    3. There is an attempt, or no folder: the level above has the students' folders. But if a name
+       of an attempt has further words, the folder beside it is a student's, because the attempt may
+       belong to another student.
     """
     ids, exercises, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
@@ -546,11 +595,12 @@ def all_ids(course: Course) -> set[str]:
 def _of_gradescope(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take files by Gradescope's list, if the list lies above all files.
+    """Take all files by Gradescope's list, if the list lies above all files; otherwise return them.
 
     "Export Submissions" writes folders submission_<number>/ and this list, which names the students
     of each folder, with Ruby's keys: submission_987654 → :submitters → a list of :name, :sid,
-    :email; :created_at.
+    :email; :created_at. Each of these students gets every file of the folder. A file in a folder
+    that is not listed is refused.
     """
     lists = [
         member
@@ -584,7 +634,7 @@ def _of_gradescope(
 
 
 def _read_list(member: Member) -> dict[Any, Any]:
-    """Return the list; {} if it is no YAML, or nested too deeply to be read safely."""
+    """Return Gradescope's list; {} if it is no YAML, too large, or nested too deeply."""
     try:
         text, depth = content_of(member, _LIST).decode("utf-8"), 0
         for event in yaml.parse(text, Loader=_Loader):

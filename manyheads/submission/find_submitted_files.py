@@ -106,7 +106,8 @@ class NotGraded(BaseModel):
     Attributes:
         reason: a sentence that ends with the next step.
         is_work: whether it may hold work that gets no points only because of its name or place.
-            False for an empty folder, and for paths of `closed_in`, which are known attempts.
+            False for an empty folder, and for the paths of `closed_in`, because `to_grade` reports
+            these as attempts that cannot be read. Not stored in not-graded.json.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -123,13 +124,19 @@ _LIST = TypeAdapter(list[NotGraded])
 
 
 def write_not_graded(not_graded: Sequence[NotGraded], results: Path) -> None:
-    """Write the list into a folder of results. Raises CourseFault."""
+    """Write the list to not-graded.json in a folder of results.
+
+    Raises CourseFault if the file cannot be written.
+    """
     with os_error_as_fault(results / NAME, "give --out another folder"):
         write_whole(results / NAME, _LIST.dump_json(list(not_graded), indent=1) + b"\n")
 
 
 def read_not_graded(results: Path) -> list[NotGraded]:
-    """Return the list that the last run wrote, or [] without one. Raises CourseFault."""
+    """Return the list in a folder of results, or [] if the folder has none.
+
+    Raises CourseFault if the list cannot be read or is damaged.
+    """
     path = results / NAME
     try:
         return _LIST.validate_json(path.read_bytes())
@@ -142,10 +149,14 @@ def read_not_graded(results: Path) -> list[NotGraded]:
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
-    """Return all submissions below a folder, ordered by student, and the entries not graded.
+    """Return all submissions below a folder, and the entries that are not graded.
+
+    The submissions are ordered by student, then as in the course. If this process may not enter the
+    folder of a student, there is a submission for each assignment. If it may not read some paths of
+    a student (`closed_in`), only these are returned as entries of this student.
 
     Raises:
-        CourseFault: the folder has no entries, or is missing.
+        CourseFault: the folder is missing, or has neither a submission nor any other entry.
     """
     if not submitted.is_dir():
         raise CourseFault(
@@ -199,7 +210,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
 def _not_known(submitted: Path, folder: Path, known_names: Collection[str]) -> Iterator[NotGraded]:
     """Yield the unknown entries of a folder, each with the reason why it is not graded.
 
-    Yield no more than `MOST_NAMED`, and one further entry with the number of the rest.
+    Yield no more than `MOST_NAMED`, and one further entry with the number of the rest. If `folder`
+    is empty, yield the folder itself, unless it is `submitted`.
     """
     entries = _entries(folder)
     unknown_paths = [path for path in entries if path.name not in known_names]
@@ -222,6 +234,7 @@ def _not_known(submitted: Path, folder: Path, known_names: Collection[str]) -> I
 
 
 def _not_graded_entry(submitted: Path, path: Path, reason: str, count: int = 0) -> NotGraded:
+    """Return the entry for a path. `reason` may have the fields {submitted}, {path} and {more}."""
     quoted_paths = {
         "submitted": quote(printable_name(str(submitted))),
         "path": quote(printable_name(str(path))),
@@ -232,9 +245,10 @@ def _not_graded_entry(submitted: Path, path: Path, reason: str, count: int = 0) 
 
 
 def closed_in(submission: Submission) -> list[Path]:
-    """Return the paths that this process may not read.
+    """Return the paths of a submission that this process may not read.
 
-    These are the student's folder, the folder of the submission, or attempts in it.
+    If it may not enter the student's folder or the folder of the submission, return this folder
+    alone. Otherwise return the attempts that it may not read.
     """
     for folder in (submission.folder.parent, submission.folder):
         if not _may_enter(folder):
@@ -246,13 +260,14 @@ def closed_in(submission: Submission) -> list[Path]:
 def is_student(name: str) -> bool:
     """Return whether a student's folder can have this name.
 
-    Results are stored under this name, and pages show it.
+    Results are stored under this name, and pages and logs show it. So the name must have 1 to 120
+    printable characters, no slash, no backslash and no `::`, and must not be "not-graded.json".
     """
     return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether Windows reserves this name, with any suffix, so that no file can have it."""
+    """Return whether Windows reserves this name, so that no file can have it: con, con.txt."""
     return bool(_RESERVED.fullmatch(name.casefold()))
 
 
@@ -262,20 +277,21 @@ def is_noise(name: str) -> bool:
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file of this name is an archive, also of a type that cannot be opened."""
+    """Return whether this name has the ending of an archive, also of a type that is not opened."""
     return name.lower().endswith(ARCHIVES)
 
 
 def printable_name(name: str) -> str:
     """Return the name in a form that is safe to print.
 
-    The name is escaped if it could change the display of a terminal, a log or a page.
+    A name that could change the display of a terminal, a log or a page is quoted and escaped, as by
+    `ascii`. Any other name is returned unchanged.
     """
     return name if name.isprintable() and "::" not in name else ascii(name)
 
 
 def plain(name: str) -> str:
-    """Return the letters and digits of a name, without case: people spell the rest differently."""
+    """Return the letters and digits of a name, without case, because people vary the rest."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
@@ -320,12 +336,19 @@ class Exercises:
     def exercise_of(
         self, name: str, content: bytes, budget: IntakeLimits | None = None
     ) -> Exercise | Assignment:
-        """Return the exercise of this file, or the assignment if the file holds several.
+        """Return the exercise of this file, or the assignment if the file holds several exercises.
 
-        `budget` limits the amount of the student's code that is parsed.
+        The name decides (`match_name`). If it names no exercise, the functions and classes at the
+        top level of the file decide. Only those count that one exercise alone asks for.
+
+        Args:
+            name: the file's name.
+            content: its content.
+            budget: the limits for the student. The characters that are parsed are subtracted.
 
         Raises:
-            NotPlaced: the file belongs to no exercise, or to several assignments.
+            NotPlaced: the file belongs to no exercise, or to several assignments; or so much code
+                of this student was parsed before that the budget is exceeded.
         """
         if match := self.match_name(name):
             return match
@@ -360,7 +383,11 @@ class Exercises:
         )
 
     def match_name(self, name: str) -> Exercise | Assignment | None:
-        """Return the exercise or the whole assignment that this file name shows, or None."""
+        """Return the exercise or the whole assignment that this file name shows, or None.
+
+        The name has no further words (`is_plain`), or holds the id of exactly one exercise, as
+        ada_reshape_dance.py does.
+        """
         if match := self._by_name(name):
             return match
         stem = f"_{_plain(PurePath(name).stem)}_"
@@ -371,9 +398,10 @@ class Exercises:
     def may_be_work(self, path: str) -> bool:
         """Return whether a path that is not graded may be work.
 
-        If so, the student has no score instead of 0 points. Scripts, notebooks, archives, folders,
-        and files with the name of an exercise may be work. A note or a picture is not, because
-        otherwise a student could avoid 0 points for missing exercises by handing in a note.
+        If so, the student has no score instead of 0 points. Scripts, notebooks, archives, names
+        without a dot (folders), and files with the name of an exercise may be work. A note or a
+        picture is not, because otherwise a student could avoid 0 points for missing exercises by
+        handing in a note. A file that came with the exercises (`is_handed_out`) is not work either.
         """
         name = PurePath(path).name
         if self.is_handed_out(name):
@@ -383,18 +411,24 @@ class Exercises:
         return is_of_a_kind or self.match_name(PurePath(name).stem) is not None
 
     def is_handed_out(self, path: str) -> bool:
-        """Return whether a file has the name of a file that came with the exercises.
+        """Return whether a path has the file name of a figure or of recorded tensors.
 
-        Such files are figures and recorded tensors.
+        Such files come with the exercises.
         """
         return PurePath(path).name in self._handed_out
 
     def is_plain(self, name: str) -> bool:
-        """Return whether the name has no words except those of an exercise, and known endings."""
+        """Return whether a name consists of the name of an exercise or an assignment alone.
+
+        Endings such as (1) or _final do not count as words.
+        """
         return self._by_name(name) is not None
 
     def is_where_expected(self, folders: Sequence[str]) -> bool:
-        """Return whether these folders end as in the course's repository."""
+        """Return whether the last two folders are those of an assignment in the repository.
+
+        In the course's repository they are, for example, exercises/multi_head_attention.
+        """
         released_folders = (
             assignment.exercises_folder.relative_to(assignment.root).parts
             for assignment in self.course.assignments
@@ -402,6 +436,7 @@ class Exercises:
         return tuple(folders[-2:]) in released_folders
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
+        """Return the owner of this file name without at most `_MOST_SUFFIXES` endings, or None."""
         stem = _plain(PurePath(name).stem)
         for _ in range(_MOST_SUFFIXES):
             suffix = _SUFFIX.search(stem, max(0, len(stem) - _SUFFIX_LENGTH))
@@ -412,7 +447,7 @@ class Exercises:
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
-        """The exercises and assignments by ids and file names.
+        """The exercises and assignments by ids and by file names without ending.
 
         Present names of exercises take precedence over earlier ones, and these over assignments.
         """
@@ -435,6 +470,7 @@ class Exercises:
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
+        """The exercise of each function or class for which no other exercise asks."""
         pairs = [
             (name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)
         ]
@@ -443,7 +479,7 @@ class Exercises:
 
 
 def assignment_of_file(target: Exercise | Assignment) -> tuple[Assignment, str]:
-    """Return the assignment of a file, and the file's name there without its ending."""
+    """Return the assignment of a file of `target`, and the file's name there without its ending."""
     return (
         (target, target.id) if isinstance(target, Assignment) else (target.assignment, target.stem)
     )

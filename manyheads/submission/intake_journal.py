@@ -1,12 +1,12 @@
 """Write attempts to OUT/<student>/<assignment>/ with a journal, and read them for grading.
 
-The journal names the origin of each file. The rows of one student are written to it before the
-files. So if a run is killed at any moment, the next run recognises every file that was written, and
-writes the missing ones.
+The journal names the origin of each file. The rows of one student are written to the journal before
+the files. So if a run is killed at any moment, the next run recognises every file that was written,
+and writes the missing ones.
 
 The time of a hand-in comes from nbgrader's timestamp.txt or from the journal. A file's own time is
-never used, because copying, unpacking and editing change it. A student loses no points for a file
-that cannot be read.
+never used, because copying, unpacking and editing change it. For a file that cannot be read, the
+student has no score instead of 0 points.
 """
 
 from __future__ import annotations
@@ -52,15 +52,17 @@ MARKS_LATE = ("Canvas",)  # a hand-in that such a platform does not mark as late
 def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
     """Reserve a folder for this process, by a lock on a file in it.
 
-    The lock ends with the process, also if that is killed. At the end an empty folder is removed.
-    On systems without such locks, such as Windows, the folder is not reserved.
+    The folder is created if necessary. The lock ends with the process, even if the process is
+    killed. At the end of the context the file is removed, and the folder too if it is empty. On
+    systems without such locks, such as Windows, the folder is not reserved.
 
     Args:
         lock: the file.
-        busy_message: the text of the error, with {} where the other process is named.
+        busy_message: the text of the error, with {} in place of the name of the other process.
 
     Raises:
         CourseFault: another process holds the lock.
+        OSError: the folder or the file cannot be created.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with name_in_error(lock):
@@ -83,7 +85,10 @@ def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
 
 
 def _is_held(descriptor: int, path: Path) -> bool:
-    """Return whether this process holds the lock, and the file still has this path."""
+    """Lock the file, and return whether this process holds the lock and the path is still the file.
+
+    On a system without such locks, return True.
+    """
     try:
         import fcntl
 
@@ -96,7 +101,10 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 
 def append(path: Path, *rows: object) -> None:
-    """Write rows at the end of a journal, and wait for the disk."""
+    """Write each row as a line of JSON at the end of a journal, and wait for the disk.
+
+    The folder and the journal are created if necessary. Raises OSError.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with name_in_error(path), path.open("a", encoding="utf-8") as file:
         # The first newline ends a line that a kill or a power cut left incomplete.
@@ -106,7 +114,9 @@ def append(path: Path, *rows: object) -> None:
 
 
 def rows_of(path: Path) -> Iterator[object]:
-    """Yield the complete rows of a journal, which need not exist.
+    """Yield the rows of a journal, without lines that are no JSON.
+
+    A run that was killed may have left such a line. A journal that does not exist has no rows.
 
     Raises:
         OSError: the file cannot be read.
@@ -124,6 +134,10 @@ class Origin(BaseModel):
 
     Attributes:
         order: the position of the attempt in the platform's order.
+        modified: the file's own time, in seconds since 1970; 0 if unknown.
+        digest: the digest of the content.
+        download: the name of the download, in a printable form.
+        path: the path in the download, in a printable form.
         handed_in: the time in ISO 8601, if the platform gives one.
         late: whether the platform marks the hand-in as late.
         named: the platform's name of the file.
@@ -142,17 +156,21 @@ class Origin(BaseModel):
     named: str = ""
 
     def is_newer_than(self, origin: Origin) -> bool:
-        """Return whether this is a later attempt.
+        """Return whether this attempt is later than the other one.
 
-        The order of the platform decides if both attempts come from the same one. Otherwise the
-        time does.
+        If both come from the same platform, its order decides. If the platforms differ, or the
+        positions in the order are the same, the files' own times decide.
         """
         if self.platform == origin.platform and self.order != origin.order:
             return self.order > origin.order
         return self.modified > origin.modified
 
     def with_time_of(self, remembered: Origin | None) -> Origin:
-        """Return this with the time that an earlier run recorded for the same attempt."""
+        """Return this origin with the time of hand-in that an earlier run recorded.
+
+        Return it unchanged if it already has a time, or if `remembered` is the origin of another
+        attempt: with another platform, order, time of the file, or digest.
+        """
         if self.handed_in or remembered is None:
             return self
         for name in ("platform", "order", "modified", "digest"):
@@ -161,9 +179,9 @@ class Origin(BaseModel):
         return self.model_copy(update={"handed_in": remembered.handed_in})
 
     def supersedes(self, origin: Origin) -> bool:
-        """Return whether this script replaces a notebook of that origin, or the reverse.
+        """Return whether a script of this origin replaces a notebook of that origin, or vice versa.
 
-        It does if it is newer and from another download.
+        It does if it is newer and comes from another download.
         """
         return self.download != origin.download and self.is_newer_than(origin)
 
@@ -174,7 +192,7 @@ class IntakeJournal:
 
     Attributes:
         journal: the file that holds all this.
-        files: the origin of each file, by path.
+        files: the origin of each file, by its path below OUT.
         earlier: every origin that a path ever had, by path and digest.
         folders: the key of the person to whom each student folder belongs.
         not_readable: names of files that cannot be read, by student and assignment.
@@ -189,8 +207,8 @@ class IntakeJournal:
     def note(self, *rows: object) -> None:
         """Remember rows, and write them to the journal before anything else happens.
 
-        A row is ["file", path, fields of the Origin or None], ["folder", name, key of the person],
-        or ["not readable", student, assignment, names].
+        A row is ["file", path, fields of the Origin, or None for a file that was removed],
+        ["folder", name, key of the person], or ["not readable", student, assignment, names].
         """
         for row in rows:
             self.remember(row)
@@ -198,7 +216,7 @@ class IntakeJournal:
             append(self.journal, *rows)
 
     def remember(self, row: object) -> None:
-        """Take in a row of the journal. Raises ValueError if it has no known form."""
+        """Update the fields with a row of the journal. Raises ValueError if its form is unknown."""
         match row:
             case ["file", str(path), None]:
                 self.files.pop(path, None)
@@ -214,7 +232,11 @@ class IntakeJournal:
 
 
 def read_memory(out: Path) -> IntakeJournal:
-    """Return the journal of a folder, empty for a new one. Raises CourseFault."""
+    """Return the journal of a folder, which is empty for a new folder.
+
+    Raises:
+        CourseFault: the journal is a link, cannot be read, or has a row of an unknown form.
+    """
     memory = IntakeJournal(out / NAME)
     if memory.journal.is_symlink():
         raise CourseFault(f"{memory.journal} is a link. Next: give --out another folder")
@@ -273,8 +295,9 @@ class IntakeWriter:
 
     Attributes:
         contents: the contents of all candidates.
-        unclear: files that are equally likely, so that none is taken; each group with its
-            download, its paths as text, and the path of the missing file.
+        candidates: the candidates that were considered, each with its final state.
+        unclear: groups of files that are equally likely, so that no file is taken. Each has the
+            name of the download, the paths as text, and the path of the missing file.
     """
 
     out: Path
@@ -284,13 +307,16 @@ class IntakeWriter:
     unclear: list[tuple[str, str, Path]] = field(default_factory=list)
 
     def write_candidates(self, candidates: Iterable[IntakeCandidate]) -> None:
-        """Write one student's attempts.
+        """Write one student's attempts, and add the outcomes to `candidates` and `unclear`.
 
         The newest attempt wins. A script and a notebook of one exercise are both kept if they come
-        from one download. Otherwise only the newer one is kept.
+        from one download. Otherwise only the newer one is kept. A file that no run has written, or
+        that was changed since, stays. The rows of the journal are written first. Then files are
+        written and removed, also partial files of a run that was killed.
 
         Raises:
-            CourseFault: a link stands on the way to a file.
+            CourseFault: a link stands on the way to a file, and nothing is written.
+            OSError: a file or the journal cannot be written.
         """
         groups, rows, folders = (
             defaultdict[str, list[IntakeCandidate]](list),
@@ -350,9 +376,17 @@ class IntakeWriter:
     def _newest_candidate(
         self, versions: Sequence[IntakeCandidate], latest: IntakeCandidate, disk_digest: str
     ) -> IntakeCandidate | None:
-        """Return the candidate for one path that counts, with its state.
+        """Return the candidate for one path that counts, with its state, and record all outcomes.
 
-        Return None if several different candidates are equally likely.
+        The rivals are the candidates of the newest position in the platform's order with times less
+        than APART seconds before the newest. Among these the highest rank counts. If rivals with
+        this rank have different contents, return None: then a file that the instructor has put at
+        the path decides, or the group is unclear.
+
+        Args:
+            versions: the candidates for the path, the newest last; at least one.
+            latest: the newest candidate for the exercise, as script or notebook.
+            disk_digest: the digest of the file at the path; "" if there is none.
         """
         origin, earlier = versions[-1].origin, self._earlier(versions[-1])
         rivals = [
@@ -414,7 +448,10 @@ class IntakeWriter:
 
 
 def refuse_links(out: Path, target: Path) -> None:
-    """Raise CourseFault if a link stands on the way to this file: it could lead anywhere."""
+    """Raise CourseFault if this file, or a folder between `out` and it, is a link.
+
+    A link could lead anywhere.
+    """
     for path in (
         target,
         *(path for path in target.parents if path.is_relative_to(out) and path != out),
@@ -427,7 +464,7 @@ def refuse_links(out: Path, target: Path) -> None:
 
 
 def paths_of(candidates: Sequence[IntakeCandidate]) -> str:
-    """Return the paths in the download, joined for a sentence."""
+    """Return the paths in the download, joined by "and"; the number of those after MOST_PATHS."""
     paths = [c.origin.path for c in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
@@ -439,8 +476,8 @@ class ToGrade:
     Attributes:
         submissions: ordered by student and assignment.
         not_graded: other files and folders that lie there.
-        not_readable: names of files that get no points, because they cannot be read or are in
-            `not_graded`.
+        not_readable: names of files that may be work, but cannot be read or are in `not_graded`.
+            Their exercises have no score instead of 0 points.
         handed_in: the time of each submission, if known.
     """
 
@@ -457,13 +494,21 @@ def to_grade(
     exercises: Collection[str],
     student: str = "",
 ) -> ToGrade:
-    """Return the submissions of these assignments.
+    """Return the submissions of these assignments in a folder, and the files that are not graded.
 
-    `exercises` holds the ids of the exercises to grade, or is empty for all. `student` is the only
-    student to grade, or "" for all.
+    Unreadable or misplaced work also gives a submission, even if its folder does not exist.
+
+    Args:
+        course: the course.
+        submitted: the folder.
+        assignments: the assignments to grade.
+        exercises: the ids of the exercises to grade; empty for all. Only submissions of their
+            assignments are returned.
+        student: the only student to grade; "" for all. With a student, `not_graded` is empty.
 
     Raises:
-        CourseFault: also if the student has no files there.
+        CourseFault: the folder has no entries, its journal cannot be read, or the student has no
+            files there.
     """
     submissions, not_graded = find_submissions(course, submitted)
     misplaced = _misplaced_work(course, submissions, not_graded)
@@ -539,11 +584,12 @@ def _closed_names(submission: Submission, submitted: Path) -> tuple[str, ...]:
 def _misplaced_work(
     course: Course, submissions: Sequence[Submission], not_graded: Sequence[NotGraded]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return misplaced or misnamed work, by student and assignment.
+    """Return the paths of misplaced or misnamed work, by student and assignment.
 
-    An entry that lies beside the folders of assignments belongs to the assignment that its name
-    gives. Otherwise it may belong to every assignment that has a submission, or to any assignment
-    if there is no submission at all.
+    An entry in the folder of an assignment belongs to it. An entry beside these folders belongs to
+    the assignment that its name shows, or whose exercise it shows. Otherwise it may belong to every
+    assignment that has a submission of any student, or to every assignment if there is no
+    submission at all.
     """
     by_name = {
         name: assignment.id
@@ -575,7 +621,10 @@ def _misplaced_work(
 
 
 def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -> bool:
-    """Return whether a file there was written by hand, to replace files that cannot be read."""
+    """Return whether OUT/<student>/<assignment>/ has an attempt that no run has written.
+
+    An instructor puts such a file there by hand, to replace files that cannot be read.
+    """
     files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
     return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)
 
@@ -583,10 +632,16 @@ def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -
 def handed_in(
     submissions: Sequence[Submission], memory: IntakeJournal
 ) -> dict[Submission, HandedIn]:
-    """Return the time of each submission, or whether it was late; without an entry if unknown.
+    """Return the time of each submission, or whether it was late.
 
-    The first known source counts: nbgrader's timestamp.txt, where a time without a zone is UTC;
-    the latest time of the collected files, if all have one; the platform's mark for late hand-ins.
+    The first known source counts:
+
+    1. nbgrader's timestamp.txt, in which a time without a zone is UTC;
+    2. the latest time of the collected files, if all have one;
+    3. the mark for late hand-ins of a platform: late if one file has it, and in time if no file
+       has it and all come from platforms that set it (MARKS_LATE).
+
+    A submission without any of these has no entry.
     """
     by_submission = {}
     for submission in submissions:

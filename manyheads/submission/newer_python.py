@@ -23,7 +23,10 @@ KEY = "python"  # in the manifest: the version, such as "3.11"
 
 
 def judges_python(root: Path) -> str:
-    """Return the version of Python in the manifest of a class repository; "" if it has none."""
+    """Return the version of Python in the manifest of a class repository, such as "3.11".
+
+    Return "" if the manifest is missing or damaged, or has no valid version.
+    """
     try:
         version = json.loads((root / MANIFEST).read_text(encoding="utf-8"))[KEY]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -32,7 +35,10 @@ def judges_python(root: Path) -> str:
 
 
 def note_on_newer_python(root: Path) -> str:
-    """Return one sentence if this Python is newer than the judge's; otherwise ""."""
+    """Return a sentence that warns the student, if this Python is newer than the judge's.
+
+    Otherwise, or if the judge's version is unknown, return "".
+    """
     version = judges_python(root)
     if not version or tuple(map(int, version.split("."))) >= sys.version_info[:2]:
         return ""
@@ -46,9 +52,9 @@ class NewerSyntax(NamedTuple):
     """Syntax that a later version of Python introduced.
 
     Attributes:
-        since: that version.
-        subject: the subject of a sentence.
-        instead: the advice that replaces the syntax.
+        since: that version, such as "3.12".
+        subject: the name of the syntax, as the subject of a sentence.
+        instead: the advice what to write in its place.
         rewritten: returns a text without the syntax. It takes a text and no Source, because the
             rewritings of several features follow one another before Python reads the result.
     """
@@ -98,7 +104,7 @@ _FIELDS = re.compile(rf"\{{\{{|{_FIELD}", re.DOTALL)
 def _without_parameters(text: str) -> str:
     """Return a text without type parameters.
 
-    Only text that would also be valid as the parameters of a function is taken out.
+    Brackets stay if the text between them would not also be valid as the parameters of a function.
     """
 
     def plain_header(match: re.Match[str]) -> str:
@@ -156,9 +162,10 @@ KINDS = (
 
 
 def newer_syntax(source: Source) -> tuple[NewerSyntax, ...]:
-    """Return the newer syntax that keeps this Python from reading a text.
+    """Return each newer syntax that keeps this Python from reading a text.
 
-    Return () if the text has other errors, too.
+    Return () if this Python can read the text, if the text has more than CODE_LIMIT characters, or
+    if it has other errors, too.
     """
     if len(source.text) > CODE_LIMIT or source.tree:
         return ()
@@ -168,13 +175,16 @@ def newer_syntax(source: Source) -> tuple[NewerSyntax, ...]:
 
 
 def _is_needed(feature: NewerSyntax, source: Source) -> bool:
-    """Return whether a text cannot be read if all newer syntax but this is rewritten."""
+    """Return whether Python still cannot read a text after all other features are rewritten."""
     other_features = [k for k in KINDS if k is not feature]
     return not _without_newer_syntax(source, other_features).tree
 
 
 def note_on_newer_syntax(source: Source) -> str:
-    """Return what to write in place of newer syntax; "" if the text has other errors."""
+    """Return a sentence for each newer syntax in a text, with the advice what to write instead.
+
+    Return "" if `newer_syntax` finds none.
+    """
     return " ".join(
         f"{feature.subject} came with Python {feature.since}, and attempts are run with {PYTHON}"
         f" here: {feature.instead}."

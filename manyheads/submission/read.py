@@ -4,8 +4,8 @@ The file must be a regular file of limited size. The code cells of a notebook ar
 Python source, without IPython's own syntax. Nothing is executed.
 
 A download can hold the work of a whole class, and any file in it may be hostile. So each person
-has a budget of bytes, files and seconds (`IntakeLimits`), and one student's archive cannot stop the
-others.
+has a budget of bytes, files and seconds (`IntakeLimits`), and the archive of one student cannot
+keep the files of the others from being read.
 """
 
 from __future__ import annotations
@@ -115,9 +115,11 @@ class NotebookError(Unreadable):
 
 
 def without_magics(source: Source) -> Source:
-    """Return the source without lines of IPython's syntax: a magic, a `!` or a `?`.
+    """Return the source with each line of IPython's syntax (a magic, a `!` or a `?`) replaced.
 
-    Line numbers do not change. If the text is valid Python, the source is returned unchanged.
+    `files = !ls` becomes `files = None`, and any other such line `pass`. Line numbers do not
+    change. Lines within a string or within brackets stay. If the text is valid Python, the source
+    is returned unchanged.
     """
     whole_text = source.text
     if not _MAGIC.search(whole_text) or source.tree:
@@ -140,10 +142,12 @@ def without_magics(source: Source) -> Source:
 
 
 def without_engine(source: Source) -> Source:
-    """Return the source without statements that need the engine's package or Jupyter.
+    """Return the source without the top-level statements that need the engine or Jupyter.
 
-    These run the visible checks, and are left in the code if a notebook was converted to a script
-    or lost its metadata. Their lines become blank, so line numbers do not change.
+    Such statements run the visible checks. They are still in the code if a notebook was converted
+    to a script or lost its metadata. Their lines become blank, so line numbers do not change. Any
+    other statement on the same line is also lost. If Python cannot parse the text, the source is
+    returned unchanged.
     """
     if PACKAGE not in source.text and _IN_JUPYTER not in source.text:
         return source
@@ -157,7 +161,7 @@ def without_engine(source: Source) -> Source:
 def _needs_engine(statement: ast.stmt) -> bool:
     """Return whether the statement imports the engine, or calls visible checks or Jupyter's shell.
 
-    A `try` around such a statement counts, too.
+    A `try` needs the engine if a statement directly in its body does.
     """
     match statement:
         case ast.Try(body=body):
@@ -175,12 +179,15 @@ def _needs_engine(statement: ast.stmt) -> bool:
 
 
 def read_notebook(notebook_json: str) -> Source:
-    """Join the code cells of a notebook, in their order.
+    """Return the code cells of a notebook as one Source, in their order, with a blank line between.
 
-    Lines with a magic or a `!` are replaced, so line numbers do not change.
+    The cell of the visible checks is left out, and a cell in another language is left blank. Each
+    cell is changed by `without_magics` and `without_engine`, so it keeps its number of lines. The
+    Source has no name. Its `cells` has the first line of each cell that is not blank.
 
     Raises:
-        NotebookError: it is no notebook, or is too large.
+        NotebookError: the text is no notebook, or it has more than CODE_LIMIT characters of code or
+            more than CELL_LIMIT cells.
     """
     try:
         cells = json.loads(notebook_json)["cells"]
@@ -213,9 +220,9 @@ def read_notebook(notebook_json: str) -> Source:
 
 
 def _text_of(cell: Mapping[str, Any]) -> Any:
-    """Return the source of a cell, which is one text or a list of lines.
+    """Return the source of a cell, which is one text or a list of lines, as one text.
 
-    A value of another type is returned unchanged.
+    Line ends become those of Unix. A value of another type is returned unchanged.
     """
     source = cell["source"]
     text = "".join(map(str, source)) if isinstance(source, list) else source
@@ -223,7 +230,10 @@ def _text_of(cell: Mapping[str, Any]) -> Any:
 
 
 def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
-    """Return the cell if it has a definition that Jupyter does not run as Python, or None."""
+    """Return the text of a cell and why Jupyter does not run it as Python.
+
+    Return None if the cell has no definition, or if Jupyter runs it as Python.
+    """
     cell_type = cell["cell_type"]
     text = _text_of({"source": "", **cell})  # only code cells must have a source
     if not isinstance(text, str) or not _DEFINITION.search(text):
@@ -241,9 +251,11 @@ def _not_run(cell: Mapping[str, Any]) -> CellNotRun | None:
 
 
 def _cell_as_python(cell: Source) -> Source:
-    """Return the code of a cell without magics and without a common indent.
+    """Return the code of a cell as Python, with the same number of lines.
 
-    IPython also removes the indent, for example of code that was pasted.
+    A cell in another language becomes blank. If the cell is not valid Python, the indent of its
+    first line is removed from all lines, as IPython does for pasted code. Then `without_magics` and
+    `without_engine` change the code.
     """
     lines = cell.text.split("\n")
     if _OTHER_LANGUAGE.match(cell.text):
@@ -266,11 +278,18 @@ def _is_visible_check(cell: Mapping[str, Any]) -> bool:
 
 
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> Source:
-    """Read the attempt `stem` in a submission's folder.
+    """Return the attempt `stem` in a submission's folder, from STEM.py or STEM.ipynb.
 
-    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both
-    were worked on, the note says which one counts. `untouched` is the stub's code_digest, or None
-    if unknown.
+    If only one of the two files was worked on, it counts. If both were, the .py counts, and the
+    note says so. If neither was, the notebook counts. A regular file that this process may not read
+    is ignored. If no file is left, the Source is `missing`.
+
+    Args:
+        folder: the folder of the submission.
+        stem: the name of the file without its ending.
+        untouched: the `code_digest` of the stub. A file was worked on if its digest differs, or if
+            it has a problem. None if the stub is unknown: then each file was worked on.
+        limit_kib: the limit for a script in KiB.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
     existing = filter(os.path.lexists, paths)
@@ -285,12 +304,18 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
 def read_exercise(
     folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int
 ) -> Source:
-    """Read the attempt at an exercise.
+    """Return the attempt at an exercise.
 
-    The exercise's own file counts if the student has worked on it. Otherwise a file with an earlier
-    name of the exercise counts, or the file of the whole assignment, which has the assignment's
-    name, such as multi_head_attention.ipynb. The note then names the file. If two exercises ask for
-    the same name in that file, the last definition counts for both.
+    The first of these files counts:
+
+    1. The exercise's own file, if the student has worked on it.
+    2. A file with an earlier name of the exercise, if there is no own file.
+    3. The file of the whole assignment, which has the assignment's name, such as
+       multi_head_attention.ipynb, if it defines something that the exercise asks for, or cannot be
+       read. If two exercises ask for the same name, its last definition counts for both.
+    4. The exercise's own file. If it does not exist, the Source is `missing`.
+
+    In the cases 2 and 3 the note names the file. For the arguments, see `read_attempt`.
     """
     attempt = read_attempt(folder, exercise.stem, untouched, limit_kib)
     if not attempt.missing and _is_worked_on(attempt, untouched):
@@ -306,7 +331,10 @@ def read_exercise(
 
 
 def defined_in(source: Source) -> frozenset[str]:
-    """Return the names of functions and classes at the top level of a text, if it is Python."""
+    """Return the names of functions and classes at the top level of a text.
+
+    Return an empty set if Python cannot parse the text.
+    """
     return frozenset(
         statement.name
         for statement in source.statements
@@ -315,7 +343,11 @@ def defined_in(source: Source) -> frozenset[str]:
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
-    """Return the functions and classes of an exercise, from its stub or else from course.yaml."""
+    """Return the names of the functions and classes that the student has to write.
+
+    The names are those in the stub. If it has none or cannot be read, they come from `shapes` in
+    course.yaml.
+    """
     try:
         stub = Source("", exercise.script.read_text(encoding="utf-8"))
         return defined_in(stub) or frozenset(exercise.shapes)
@@ -328,12 +360,15 @@ def _is_worked_on(attempt: Source, untouched: str | None) -> bool:
 
 
 def size_limit(name: str, limit_kib: int) -> int:
-    """Return the limit in KiB for the file of an attempt with this name."""
+    """Return the limit in KiB for a file of this name: `limit_kib`, or more for a notebook."""
     return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
 
 
 def too_large(name: str, limit_kib: int) -> str:
-    """Return the sentence for the student about a file above its limit."""
+    """Return the sentence for the student about a file that is larger than `limit_kib`.
+
+    For a notebook, a second sentence says how to clear its outputs.
+    """
     clear = (
         " Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
         if name.endswith(".ipynb")
@@ -343,7 +378,15 @@ def too_large(name: str, limit_kib: int) -> str:
 
 
 def read_file(path: Path, limit_kib: int) -> Source:
-    """Read the attempt in this file, a .py or a notebook."""
+    """Return the attempt in this file, a .py or a notebook.
+
+    If the file cannot be an attempt, for example because it is missing, too large or a web page,
+    the Source has no text, and its `problem` is a sentence for the student.
+
+    Args:
+        path: the file.
+        limit_kib: the limit for a script in KiB; a notebook may be larger (`size_limit`).
+    """
     try:
         attempt = Source(path.name, read_text(path, size_limit(path.name, limit_kib)))
         _refuse_other_files(path, attempt)
@@ -363,7 +406,7 @@ def read_file(path: Path, limit_kib: int) -> Source:
 
 
 def _refuse_other_files(path: Path, content: Source) -> None:
-    """Raise Unreadable if the file is of another type, such as a web page."""
+    """Raise Unreadable if the file is of another type, such as a web page, or is not merged."""
     code = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), content.text)
     for pattern, sentence in (
         _NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)
@@ -385,7 +428,9 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
     The file is opened once, so the content comes from the file that was checked.
 
     Raises:
-        Unreadable: the file is a link, no regular file, or too large.
+        Unreadable: the file cannot be opened, is a symbolic or a hard link, is no regular file, or
+            is larger than `limit_kib`. The sentence about a large file names its type if its first
+            HEAD bytes show that it is no attempt.
     """
     try:
         descriptor = os.open(path, _READ_ONLY)
@@ -408,7 +453,12 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
 
 
 def read_text(path: Path, limit_kib: int) -> str:
-    """Return the text of a regular file. Raises Unreadable."""
+    """Return the text of a regular file, with line ends of Unix.
+
+    Raises:
+        Unreadable: `read_bytes` refuses the file, or it is UTF-16, contains NUL bytes, or cannot be
+            decoded (`decode_text`).
+    """
     data = read_bytes(path, limit_kib)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Unreadable(
@@ -426,15 +476,15 @@ def read_text(path: Path, limit_kib: int) -> str:
 
 
 class Closed(Exception):
-    """A file or an archive is not read, or not taken.
+    """A file or an archive that is not read, or not taken.
 
-    The message continues a sentence that begins with the path. It gives the reason and the next
-    step.
+    The message continues a sentence that begins with the path. The message gives the reason and the
+    next step.
     """
 
 
 def archive_error(why: str) -> Closed:
-    """Return the error for an archive that is not opened."""
+    """Return the error for an archive that is not opened. `why` is a clause with the reason."""
     return Closed(
         f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that "
         "folder"
@@ -450,7 +500,7 @@ class IntakeLimits:
         size: bytes of all files.
         members: number of files, without noise such as a virtual environment.
         seconds: time for all archives of one person.
-        code: number of characters to parse. This many take 5 s at most. Without the limit, 640
+        code: number of characters to parse. The default takes 5 s at most. Without the limit, 640
             files in a student's zip of 60 KB took 6 minutes.
         until: the end of `seconds` on the monotonic clock.
         entries: number of entries in archives: files, folders, noise, and headers about headers.
@@ -470,7 +520,10 @@ class IntakeLimits:
         self.entries = self.entries or ENTRIES_PER_MEMBER * self.members
 
     def for_persons(self, persons: int = 1) -> IntakeLimits:
-        """Return the limits for the archives of this many persons; the time starts now."""
+        """Return a copy with `size`, `members`, `entries` and `seconds` for this many persons.
+
+        The time starts now. `attempt` and `code` stay as they are.
+        """
         return replace(
             self,
             size=self.size * persons,
@@ -481,12 +534,15 @@ class IntakeLimits:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether there are no bytes or no files left."""
+        """Whether more bytes or more files were counted than are allowed."""
         return self.size < 0 or self.members < 0
 
     @property
     def exceeded_limit(self) -> str:
-        """The limit of an archive that is exceeded, as a sentence; "" if none is."""
+        """A clause about the first exceeded limit of an archive; "" if none is exceeded.
+
+        The order is: bytes, files and entries, time.
+        """
         if self.size < 0:
             return TOO_LARGE
         if self.members < 0 or self.entries < 0:
@@ -494,10 +550,10 @@ class IntakeLimits:
         return TOO_SLOW if time.monotonic() > self.until else ""
 
     def take(self, size: int = 0, members: int = 0, entries: int = 0) -> None:
-        """Count bytes, files and entries of an archive, and check the clock.
+        """Subtract bytes, files and entries of an archive from these limits, and check the clock.
 
         Raises:
-            Closed: a limit is exceeded.
+            Closed: a limit is exceeded now.
         """
         self.size -= size
         self.members -= members

@@ -53,6 +53,7 @@ class TarMember:
     """A member of a tar.
 
     Attributes:
+        size: bytes of the content, as the headers claim.
         modified: seconds since 1970; 0 if unknown.
         refused: the reason why the content is not read; "" for a regular file.
     """
@@ -66,7 +67,10 @@ class TarMember:
 
 @dataclass
 class _About:
-    """The values that extra headers give the next member, and the length of these headers."""
+    """The values that extra headers give the next member, and the length of these headers.
+
+    A value that no header gives is "" or None.
+    """
 
     name: str = ""
     size: int | None = None
@@ -79,20 +83,24 @@ class _About:
 class WatchedFile:
     """A compressed file that checks the time limit at each read.
 
-    This is needed because a compressed stream may unpack to nothing for minutes.
+    The check is needed because a compressed stream may unpack to nothing for minutes.
     """
 
     file: IO[bytes]
     budget: IntakeLimits
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes. Raises Closed."""
+        """Return the next bytes. Raises Closed if a limit of the budget is exceeded."""
         self.budget.take()
         return self.file.read(size)
 
 
 def decompress(file: IO[bytes], budget: IntakeLimits) -> IO[bytes]:
-    """Return a tar as a file, decompressed if it is in gzip, bzip2 or xz."""
+    """Return a tar as a file to read from its beginning.
+
+    If the file is in gzip, bzip2 or xz, each read decompresses, and raises Closed if the time is
+    over. Otherwise return `file` itself.
+    """
     file.seek(0)
     start = file.read(len(_XZ))
     file.seek(0)
@@ -119,7 +127,12 @@ class TarStream:
     _block: bytes = field(default=b"", init=False)  # the last header
 
     def members(self) -> Iterator[TarMember]:
-        """Yield each member. Raises Closed, and tarfile.TarError if the file is damaged."""
+        """Yield each member. Its content can be read until the next member is asked for.
+
+        Raises:
+            Closed: a limit of the budget is exceeded, or headers are too long.
+            tarfile.TarError: the file is damaged, or ends within a member.
+        """
         is_first = True
         attributes = _About()
         while header := self._next_header(must_exist=is_first or attributes.header_bytes > 0):
@@ -139,20 +152,27 @@ class TarStream:
             self.file.read(padding)  # the last one may be missing
 
     def content(self, max_bytes: int) -> bytes:
-        """Return the first `max_bytes` bytes of the current member.
+        """Return the next bytes of the current member, `max_bytes` or as many as remain.
 
         Raises:
-            tarfile.TarError: the file ends before.
+            tarfile.TarError: the file ends before that.
         """
         content = self._read_exactly(min(self._remaining, max_bytes))
         self._remaining -= len(content)
         return content
 
     def _next_header(self, *, must_exist: bool) -> tarfile.TarInfo | None:
-        """Return the next header, or None at the end.
+        """Return the next header, or None at the end, and count it as an entry.
 
-        An invalid header ends the archive, too, as in Python's tarfile. With `must_exist` it is an
-        error: at the beginning of the file, or after a header about the next member.
+        A block of zeros is the end. An invalid header is the end, too, as in Python's tarfile.
+
+        Args:
+            must_exist: whether an invalid header is an error instead: at the beginning of the file,
+                or after a header about the next member.
+
+        Raises:
+            Closed: a limit of the budget is exceeded.
+            tarfile.ReadError: the header must exist, and is invalid.
         """
         self.budget.take(entries=1)
         block = self.file.read(BLOCK)
@@ -170,10 +190,13 @@ class TarStream:
         return header
 
     def _read_about(self, header: tarfile.TarInfo, attributes: _About) -> None:
-        """Read a header about the next member, and keep its values in `attributes`.
+        """Read the values of an extra header, and keep those about the next member in `attributes`.
+
+        The values of a pax header about all members are read and ignored.
 
         Raises:
-            Closed: the headers are longer than any member needs.
+            Closed: the headers before a member are longer than any member needs.
+            tarfile.ReadError: the header is damaged.
         """
         attributes.header_bytes += BLOCK + header.size
         if attributes.header_bytes > LONGEST_HEADER:
@@ -217,6 +240,10 @@ class TarStream:
 
 
 def _member(header: tarfile.TarInfo, attributes: _About) -> TarMember:
+    """Return the member of a header. The values of extra headers replace those of the header.
+
+    A time before 1970 or after `LATEST` becomes 0. Anything but a regular file is refused.
+    """
     size = header.size if attributes.size is None else attributes.size
     modified = float(header.mtime) if attributes.modified is None else attributes.modified
     refused = ""
@@ -231,7 +258,9 @@ def _member(header: tarfile.TarInfo, attributes: _About) -> TarMember:
 
 
 def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the keywords and values of a pax header, with lines such as "18 path=some/name".
+    """Yield the keyword and the value of each line of a pax header, such as "18 path=some/name".
+
+    A NUL at the beginning of a line ends the header.
 
     Raises:
         tarfile.ReadError: a line has another form.
@@ -278,10 +307,11 @@ class Member:
     """A file in a download.
 
     Attributes:
+        path: the folders and the name of the file, from the top of the download.
         modified: seconds since 1970; 0 if unknown.
-        start: opens the file, if its content is needed.
-        closed: the reason why the file cannot be read, and the next step.
-        refused: the reason why the file is not taken, and the next step.
+        start: opens the file, or None if the content is not needed or cannot be read.
+        closed: the reason why the file cannot be read, and the next step; "" if it can.
+        refused: the reason why the file is not taken, and the next step; "" if it is.
     """
 
     path: tuple[str, ...]
@@ -311,7 +341,13 @@ class Reader:
     files: ExitStack = field(default_factory=ExitStack)
 
     def list_files(self, download: Path) -> list[Member]:
-        """Return every file of a download. Raises CourseFault."""
+        """Return the files of a download, which is a folder, an archive or a single file.
+
+        An archive that cannot be opened is returned as a closed member with the archive's name.
+
+        Raises:
+            CourseFault: the download does not exist or cannot be read.
+        """
         name = download.name
         try:
             if download.is_dir():
@@ -332,13 +368,14 @@ class Reader:
             ) from None
 
     def open_member(self, member: Member, budget: IntakeLimits) -> list[tuple[Member, bytes]]:
-        """Return the file with its content, or for an archive all files in it.
+        """Return the file with its content, or for an archive all files in it, at any depth.
 
-        If an archive exceeds the limits, only the archive itself is returned, as closed.
+        A file or an inner archive that cannot be read is returned as closed, without content. If an
+        archive exceeds the limits, only `member` itself is returned, as closed.
 
         Args:
             member: the file or archive that a person handed in.
-            budget: the remaining limits of that person, reduced by everything that is read.
+            budget: the remaining limits of that person. All that is read is subtracted.
         """
         if not is_archive(member.name):
             return [self._plain(member, budget)]
@@ -380,6 +417,12 @@ class Reader:
         return self.limits.size if is_archive(name) else self.limits.attempt
 
     def _folder(self, folder: Path) -> Iterator[Member]:
+        """Yield each file below a folder, without noise.
+
+        A folder at the top that holds nothing but noise is yielded as refused, and a folder that
+        cannot be entered as a closed file without a name. Raises OSError if `folder` itself cannot
+        be listed.
+        """
         pending: list[tuple[str, ...]] = [()]
         while pending:
             path = pending.pop()
@@ -402,6 +445,7 @@ class Reader:
                     yield from self._file(child, (*path, child.name))
 
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
+        """Yield a file, or refuse it for its path, as a link, or as no regular file."""
         status, (member_path, why) = file.lstat(), _split_path("/".join(path))
         if why := why or _mode_problem(status.st_mode):
             yield Member(
@@ -429,7 +473,10 @@ class Reader:
         *,
         is_download: bool = False,
     ) -> list[Member]:
-        """Return the files of an archive; if several have the same path, the last one counts.
+        """Return the files of an archive, with refused ones, and without noise.
+
+        If several have the same path, the last one counts, and each repetition is also returned as
+        refused. A folder at the top that holds nothing but noise is returned as refused.
 
         Args:
             file: the archive.
@@ -439,7 +486,7 @@ class Reader:
                 large files do not end the reading for the others.
 
         Raises:
-            Closed: the archive cannot be read, or exceeds the limits.
+            Closed: the archive cannot be read, exceeds the limits, or has no file that is taken.
         """
         members = dict[tuple[str, ...], Member]()
         refused = list[Member]()
@@ -495,6 +542,10 @@ class Reader:
         In a person's archive, all bytes count towards the limits. In a download, only the bytes
         that are kept count, and a file that exceeds the limit is closed alone, because it must not
         end the reading for all students.
+
+        Raises:
+            Closed: the tar is damaged, or a limit is exceeded.
+            CourseFault: the disk is full.
         """
         remaining = budget.size
         try:
@@ -525,21 +576,25 @@ class Reader:
 
 
 def own_name(name: str) -> str:
-    """Return the name without anything that follows .py or .ipynb, as in 04_x.py.txt.
+    """Return the name without the ending that a browser or a platform appended.
 
-    Other names are returned unchanged.
+    For example, return 04_x.py for 04_x.py.txt and for 04_x.py-1.json. Other names are returned
+    unchanged.
     """
     match = _WRAPPED.fullmatch(name)
     return match[1] if match else name
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether the content of a file of this name is needed."""
+    """Return whether the content of a file of this name is needed.
+
+    It is needed for an archive, a script, a notebook, or Gradescope's list.
+    """
     return is_archive(name) or own_name(name).lower().endswith(ENDINGS) or name == METADATA
 
 
 def _split_path(name: str) -> tuple[tuple[str, ...], str]:
-    """Return the segments of a path, and why it is refused, or ""."""
+    """Return the segments of a path, and the reason why the path is refused, or ""."""
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
     segments = tuple(segment for segment in text.split("/") if segment not in ("", "."))
     rules = {
@@ -553,7 +608,7 @@ def _split_path(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def content_of(member: Member, max_bytes: int) -> bytes:
-    """Return the whole content of a file, read piece by piece.
+    """Return the whole content of a file, read piece by piece; b"" if it cannot be opened.
 
     Raises:
         Closed: the content has more than `max_bytes` bytes, or is damaged.
@@ -590,6 +645,13 @@ _UTF8, _ENCRYPTED = 0x800, 0x1
 
 
 def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
+    """Yield the files of a zip, each with a function that opens it.
+
+    A file that is a link, encrypted, or compressed in an unknown way has the reason in `closed`.
+
+    Raises:
+        Closed: the zip is damaged, or has more entries than the limits allow.
+    """
     try:
         _refuse_long_list(file, budget.entries)
         archive = zipfile.ZipFile(file)
@@ -617,9 +679,9 @@ def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
 
 
 def _refuse_long_list(file: IO[bytes], max_members: int) -> None:
-    """Raise Closed if a zip lists more than `max_members` members.
+    """Raise Closed if a zip lists more than `max_members` members, or has a list as long as that.
 
-    This comes first because zipfile reads the whole list and makes an object for each member.
+    The check comes first because zipfile reads the whole list and makes an object for each member.
     """
     end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
     if not end:
@@ -633,5 +695,6 @@ def _refuse_long_list(file: IO[bytes], max_members: int) -> None:
 
 
 def _mode_problem(mode: int) -> str:
+    """Return a clause about a mode that belongs to no regular file; "" for a regular file."""
     problems = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
     return problems.get(stat.S_IFMT(mode), "is no regular file")

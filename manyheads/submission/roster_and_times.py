@@ -34,10 +34,10 @@ from ..printable_text import visible_line
 from .download_layouts import ALONE, Person, person_called
 from .find_submitted_files import is_noise, is_reserved, is_student, plain, printable_name
 
-_MOST_COLUMNS = 12  # that one sentence names
+_MOST_COLUMNS = 12  # column names in one sentence
 _PUT = "Next: put it there, or give another in course.yaml (roster: FILE) or by --roster"
 LARGEST = 8 * 1024 * 1024  # bytes of the file
-DELIMITERS = ",;\t"  # the one that the first line has most of stands between columns
+DELIMITERS = ",;\t"  # the most frequent one in the first line separates the columns
 FORM = (
     "Its first line names its columns: id, and any of name, section, group, email, login, "
     "sis_id, canvas_id, github"
@@ -118,7 +118,7 @@ class Roster:
     read_as: str = ""
 
     def knows_nobody(self, students: Sequence[str]) -> str:
-        """Return the problem, as a clause, if none of these students is on the roster."""
+        """Return a clause that says that none of these students is on the roster."""
         examples = ", ".join(ascii(name) for name in students[:3]) + (
             " …" if len(students) > 3 else ""
         )
@@ -127,7 +127,11 @@ class Roster:
         )
 
     def students_of(self, person: Person) -> list[Student]:
-        """Return the only row that matches the person, or the rows of a group's members."""
+        """Return the only row that matches the person, or the rows of a group's members.
+
+        If neither a student nor a group matches, return []. If both match, the student counts,
+        unless the student is a member of that group and has another name than the person.
+        """
         student = self._one_student(person)
         group = self._group_named(person)
         if student is None:
@@ -140,9 +144,10 @@ class Roster:
         return group if is_a_members_number else [student]
 
     def _group_named(self, person: Person) -> list[Student]:
-        """Return the members of the group with this name.
+        """Return the members of the group with the person's name, or [].
 
-        GitHub Classroom writes the name of the group into the name of the repository.
+        If the person has no name, the GitHub account counts as name, because GitHub Classroom
+        writes the name of the group into the name of the repository.
         """
         accounts = [value for column, value in person.ids if column == "github"]
         for name in (person.name, *(accounts if not person.name else ())):
@@ -151,7 +156,18 @@ class Roster:
         return []
 
     def _one_student(self, person: Person) -> Student | None:
-        """Return the only row that matches the person, or None."""
+        """Return the only row that matches the person, or None.
+
+        These are compared with the roster, in this order, until one matches:
+
+        1. the ids that the platform gives, and the folder's name as `id`;
+        2. the logins as any id;
+        3. the end of a login or of the folder's name as any id, if the name of that student stands
+           before it;
+        4. the person's name, without the name of a group before it;
+        5. the first word of the person's name as an id, if the other words are part of the name of
+           that student.
+        """
         match = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         match = match or next(filter(None, map(self._with_login, person.logins)), None)
         # If a text ends with a login, it must begin with the name of that student. The longest
@@ -180,9 +196,10 @@ class Roster:
         return match
 
     def _without_group(self, name: str) -> str:
-        """Return Ada Lovelace for Red team-Ada Lovelace, and other names unchanged.
+        """Return "Ada Lovelace" for "Red team-Ada Lovelace", if she is in that group.
 
-        Moodle writes the name of a group before the names of its members.
+        Other names are returned unchanged. Moodle writes the name of a group before the names of
+        its members.
         """
         for hyphen in (index for index, letter in enumerate(name) if letter == "-"):
             for member in self._rows.get(("group", letters(name[:hyphen])), []):
@@ -191,9 +208,9 @@ class Roster:
         return name
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
-        """Return the student with one of these ids, or None if there is not exactly one.
+        """Return the only student with one of these ids, or None if there is not exactly one.
 
-        Each id comes with its column.
+        Each id comes with its column. Case does not count.
         """
         students = {
             row for column, value in ids for row in self._rows.get((column, fold_case(value)), ())
@@ -201,6 +218,7 @@ class Roster:
         return students.pop() if len(students) == 1 else None
 
     def _with_login(self, login: str) -> Student | None:
+        """Return the only student with this text in any column of ids, or None."""
         return self.with_id((column, login) for column in _IDS)
 
     @cached_property
@@ -238,7 +256,11 @@ class People:
         return self.roster is not None and bool(self.roster.students_of(person_called(name)))
 
     def folders_of(self, person: Person) -> tuple[str, ...]:
-        """Return the person's folder, or one folder for each member of a group.
+        """Return the name of the person's folder, or a name for each member of a group.
+
+        The roster gives the names. If the person is not on the roster, the platform's name is used,
+        with _ in place of unsafe characters. The folders are kept for this person (`folder_keys`),
+        and a note may be added for the instructor (`notes`).
 
         Raises:
             NoFolder: the name is not allowed, or the folder belongs to another person.
@@ -296,7 +318,16 @@ def _has_another_name(person: Person, student: Student) -> bool:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the roster. Raises CourseFault, which names the line."""
+    """Return the roster in a CSV file.
+
+    The first line names the columns, with the names of platforms' lists allowed. If several columns
+    have the same meaning, the first one counts. Without a column `id`, another id of the student
+    becomes the id.
+
+    Raises:
+        CourseFault: the file cannot be read, is no CSV, or has no column with ids; or a row has an
+            invalid id, or an id of another row. The message names the line.
+    """
     text = text_of_table(path, _PUT)
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
     rows = rows_of_table(text, delimiter, path)
@@ -336,7 +367,7 @@ def text_of_table(path: Path, if_unreadable: str) -> str:
         if_unreadable: the next step for the message, if the file cannot be read.
 
     Raises:
-        CourseFault: the file cannot be read, or is too large.
+        CourseFault: the file cannot be read, has another encoding, or has more than LARGEST bytes.
     """
     try:
         with path.open("rb") as file:
@@ -354,7 +385,10 @@ def text_of_table(path: Path, if_unreadable: str) -> str:
 
 
 def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the line in which it begins. Raises CourseFault."""
+    """Yield the number of the line in which each row begins, and the row, also the header.
+
+    Raises CourseFault if the text is no valid CSV. `path` is the file that the message names.
+    """
     rows, line = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1
     while True:
         try:
@@ -373,13 +407,13 @@ def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, 
 def _without_line_breaks(
     line: int, row: list[str], columns: Sequence[str], delimiter: str, path: Path
 ) -> tuple[int, list[str]]:
-    """Return a row and its line.
+    """Return the line and the row unchanged, if no cell contains the lines of other students.
 
-    A note may have line breaks. A cell that is used has none, and no line of a note has as many
-    cells as the table.
+    A quote that is not closed would put these lines into one cell. A note may have line breaks. A
+    cell of a column that is read has none, and no line of a note has as many cells as the table.
 
     Raises:
-        CourseFault: a cell contains the lines of other students.
+        CourseFault: a cell breaks these rules.
     """
     for index, cell in enumerate(row):
         lines = re.split(r"\r\n|[\r\n]", cell)
@@ -393,6 +427,21 @@ def _without_line_breaks(
 def _students(
     rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path
 ) -> Iterator[Student]:
+    """Yield the student of each row.
+
+    Rows are left out if they are empty, about staff, or one of the rows in Canvas' gradebook that
+    are about no student.
+
+    Args:
+        rows: each row with its line.
+        columns: the field of `Student` for each column, first_name, last_name or role; "" for a
+            column that is not read.
+        path: the file that messages name.
+
+    Raises:
+        CourseFault: an id cannot be the name of a folder, or two rows have the same id, e-mail
+            address, login or account.
+    """
     lines_by_id: dict[tuple[str, str], int] = {}
     for line, row in rows:
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
@@ -438,18 +487,18 @@ def _fault(path: Path, problem: str, line: int = 0) -> CourseFault:
 def fold_case(text: str) -> str:
     """Return the text for comparison, without case and with one form of each accent.
 
-    File systems and people may treat these differences as none.
+    Some file systems, and people, ignore these differences.
     """
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def letters(text: str) -> str:
-    """Return the letters and digits of a name, without case."""
+    """Return the letters and digits of a name, without case and with one form of each accent."""
     return plain(unicodedata.normalize("NFKC", text))
 
 
 def _bare(text: str) -> str:
-    """Return the letters of a name without accents, as ILIAS writes it."""
+    """Return the ASCII letters and digits of a name, without accents, as ILIAS writes it."""
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii()
     )
@@ -509,10 +558,14 @@ class ListedTimes:
     _missing: dict[Person, None] = field(default_factory=dict)  # in the order in which they came
 
     def time_of(self, person: Person, members: Sequence[Student] = ()) -> datetime | None:
-        """Return the time of this person's hand-in, or None if no list has it.
+        """Return the time of this person's hand-in.
+
+        Return None if no list has the time, or if the time there cannot be read. If the person's
+        platform has a list without the person, `problems` reports that.
 
         Moodle writes the number of a group where a participant's number would be, and both count
-        from 1. If the list has the number beside another name, the members decide.
+        from 1. If the list has the number beside another name, the latest time of the members
+        counts.
 
         Args:
             person: a person or a group of a download.
@@ -540,7 +593,10 @@ class ListedTimes:
         return name is not None and name in letters(person.name)
 
     def _time_of_member(self, member: Student) -> datetime | None:
-        """Return the time of the only row with the e-mail address or the name of a student."""
+        """Return the time of the only row with a student's e-mail address, or else the name.
+
+        Return None if there is no such row, or if the row has no time that can be read.
+        """
         for text in filter(None, (fold_case(member.email), *sorted(_spellings(member.name)))):
             times = self.by_person.get(text, [])
             if len(times) == 1:
@@ -548,7 +604,12 @@ class ListedTimes:
         return None
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence about each time that is not known, once everybody was asked for."""
+        """Yield a sentence about each time that is not known.
+
+        Call this after `time_of` was called for everybody. The lines that cannot be read come
+        first, then for each list the persons without a time. A list without any person of the
+        download gets one sentence instead.
+        """
         yield from self.unread
         for platform, file in self.files.items():
             missing = [person for person in self._missing if person.platform == platform]
@@ -573,7 +634,14 @@ def _key_of(person: Person) -> tuple[str, str]:
 
 
 def read_times(paths: Iterable[Path], course: Course) -> ListedTimes:
-    """Read lists of Moodle and Canvas. Raises CourseFault."""
+    """Return the times in Moodle's worksheets and in Canvas' lists of submissions.
+
+    A file that begins like JSON is a list of Canvas.
+
+    Raises:
+        CourseFault: a file cannot be read, or has another form; or the course names no time zone
+            for the times of Moodle.
+    """
     listed = ListedTimes()
     for path in paths:
         text = text_of_table(path, _NO_FILE)
@@ -586,7 +654,11 @@ def read_times(paths: Iterable[Path], course: Course) -> ListedTimes:
 
 
 def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
-    """Take in a grading worksheet, with times in this time zone."""
+    """Add the times of a grading worksheet to `listed`. The times are in the zone `zone`.
+
+    Raises:
+        CourseFault: the text is no worksheet in English, or `zone` is "".
+    """
     rows = rows_of_table(text, max(DELIMITERS, key=text.partition("\n")[0].count), path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
     if IDENTIFIER not in header or MODIFIED not in header:
@@ -624,7 +696,7 @@ def _read_moodle(path: Path, text: str, zone: str, listed: ListedTimes) -> None:
 
 
 def _english_moment(text: str, zone: str) -> datetime | None:
-    """Return the moment of an ISO date, or of one that Moodle writes in English."""
+    """Return the moment of an ISO date, or of a date that Moodle writes in English, or None."""
     date = _ENGLISH_DATE.fullmatch(text)
     if date is None:
         return read_moment(text, zone)
@@ -638,7 +710,11 @@ def _english_moment(text: str, zone: str) -> datetime | None:
 
 
 def _read_canvas(path: Path, text: str, listed: ListedTimes) -> None:
-    """Take in the answer of the API to …/assignments/ID/submissions."""
+    """Add the times in an answer of Canvas' API to …/assignments/ID/submissions to `listed`.
+
+    Raises:
+        CourseFault: the text is no JSON list.
+    """
     try:
         submissions = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """A student's text as Python reads it: encoding, lines, digest, statements, and locations in it.
 
-All statements are read within bounds, and the text is never run. The module also decides whether an
-attempt or one of its functions is still as empty as the stub, and describes where a line or a name
-stands: in a file, or in a cell of a notebook.
+A text is parsed only up to a limit of length and of depth, and is never run. The module also
+decides whether an attempt or one of its functions is still as empty as the stub. It describes the
+location of a line or of a name, in a file or in a cell of a notebook.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LeftOver(NamedTuple):
 
 
 class _FunctionSpan(NamedTuple):
-    """The lines of a function. `content_line` is infinity if the function has no content."""
+    """The lines of a function, and the first line of its content: infinity if it has none."""
 
     first_line: int
     last_line: int
@@ -73,7 +73,7 @@ class _FunctionSpan(NamedTuple):
 
 
 class _Parsed(NamedTuple):
-    """The statements of a text, and Python's message if it cannot parse the text."""
+    """The statements of a text, and Python's message about a syntax error, or ""."""
 
     statements: tuple[ast.stmt, ...] = ()
     message: str = ""
@@ -118,15 +118,18 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """A hash of everything on which the verdict depends."""
+        """A hash of the fields on which the verdict depends.
+
+        They are `name`, `text`, `problem`, `missing` and `cells`.
+        """
         fields = (self.name, self.text, self.problem, str(self.missing), *map(str, self.cells))
         return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
     @cached_property
     def code_digest(self) -> str:
-        """A hash of the code without comments and blank lines.
+        """A hash of the code without comment lines, blank lines, and blanks at the ends of lines.
 
-        A script and its notebook have the same.
+        A script and a notebook with the same code have the same hash.
         """
         lines = (line.rstrip() for line in self.text.splitlines())
         code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
@@ -134,12 +137,15 @@ class Source:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """The lines of the text as Python counts them."""
+        """The lines of the text as Python counts them (`lines_of`)."""
         return tuple(lines_of(self.text))
 
     @cached_property
     def cell_sources(self) -> tuple[Source, ...]:
-        """Each cell of a notebook, below blank lines, so that line numbers stay the same."""
+        """Each cell of a notebook, below blank lines, so that line numbers stay the same.
+
+        A script has none.
+        """
         cells = list[Source]()
         for first_line, end in pairwise((*self.cells, len(self.lines) + 1)):
             cell_text = "\n".join(self.lines[first_line - 1 : end - 1])
@@ -147,7 +153,10 @@ class Source:
         return tuple(cells)
 
     def cell_around(self, line: int) -> Source:
-        """Return the cell around a line, with the same line numbers; a script as a whole."""
+        """Return the cell around a line, with the same line numbers.
+
+        Return a script as a whole. For a line above all cells, return the first cell.
+        """
         if not self.cells:
             return self
         begun_cells = bisect_right(self.cells, line)
@@ -155,13 +164,13 @@ class Source:
 
     @cached_property
     def _parsed(self) -> _Parsed:
-        """The statements of the text, read within bounds, and Python's message.
+        """The statements of the text, and Python's message about a syntax error.
 
         There are no statements if the code has more than CODE_LIMIT characters without comments, if
         Python cannot parse it, or if it is nested deeper than DEEPEST. The attempt is then graded
         only by its replies. Before 3.11.8, a parse in one thread can end with a SystemError if
-        another thread parses at the same time (https://github.com/python/cpython/issues/106905). It
-        is then repeated.
+        another thread parses at the same time (https://github.com/python/cpython/issues/106905). So
+        the text is parsed up to TRIES times.
         """
         if (
             len(self.text)
@@ -191,9 +200,10 @@ class Source:
         return self._parsed.statements
 
     def python_message(self, line: int = 0) -> str:
-        """Return Python's message if it cannot compile the text; otherwise "", also if it is long.
+        """Return Python's message if it cannot compile the text; otherwise "".
 
-        The message depends only on the text, so it cannot contain anything that a judge hides.
+        If the text has more than CODE_LIMIT characters, return "". The message depends only on the
+        text, so it cannot contain anything that a judge hides.
 
         Args:
             line: If the whole text can be parsed, only the statement at this line is compiled,
@@ -227,7 +237,10 @@ class Source:
 
     @cached_property
     def definitions(self) -> Mapping[str, ast.stmt]:
-        """The functions and classes at the top level, by name; the last definition counts."""
+        """The functions and classes at the top level, by name.
+
+        If a name has several definitions, the last one counts.
+        """
         return {
             statement.name: statement
             for statement in self.statements
@@ -235,7 +248,10 @@ class Source:
         }
 
     def definition(self, name: str) -> ast.stmt:
-        """Return the function or class with this name; an empty statement if there is none."""
+        """Return the function or class with this name at the top level.
+
+        If there is none, return a `pass` statement.
+        """
         return self.definitions.get(name, ast.Pass())
 
     @cached_property
@@ -244,8 +260,8 @@ class Source:
 
         `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and
         `super().__init__()` are no content. Statements below `if __name__ == "__main__"` do not
-        count. A text without any function or class is not unwritten, and neither is one that Python
-        cannot parse.
+        count. A text that assigns to an attribute, such as `self.x`, is written. So is a text with
+        code but without any function or class, and a text that Python cannot parse.
         """
         lines = self.text.splitlines(keepends=True)
         if all(line.isspace() or line.lstrip().startswith("#") for line in lines):
@@ -268,7 +284,10 @@ class Source:
         )
 
     def unwritten_methods(self, name: str) -> list[str]:
-        """Return the methods of this class that have no content, if other methods have some."""
+        """Return the names of the methods of this class that have no content.
+
+        Return [] if there is no such class, or if none of its methods has content.
+        """
         definition = self.definition(name)
         methods = (
             [n for n in definition.body if isinstance(n, ast.FunctionDef)]
@@ -279,7 +298,10 @@ class Source:
         return empty if len(empty) < len(methods) else []
 
     def left_over_raise(self, name: str) -> LeftOver | None:
-        """Return the stub's `raise` if the function, or a method of the class, has other code."""
+        """Return the stub's `raise` in a function, or in a method of a class, that has other code.
+
+        Return the first one, or None if there is none.
+        """
         nodes = ast.walk(self.definition(name))
         for body in (node.body for node in nodes if isinstance(node, ast.FunctionDef)):
             stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
@@ -289,7 +311,10 @@ class Source:
         return None
 
     def is_beside_code(self, line: int) -> bool:
-        """Return whether the innermost function around a line has content that begins above it."""
+        """Return whether the innermost function around a line has content above that line.
+
+        If no function is around the line, return False.
+        """
         around = [
             span for span in self._function_spans if span.first_line <= line <= span.last_line
         ]
@@ -307,7 +332,7 @@ class Source:
 
     @cached_property
     def names_used(self) -> Mapping[str, frozenset[str]]:
-        """For each function and class at the top level, the others that it names."""
+        """For each function and class at the top level, those at the top level that it names."""
         definitions = self.definitions
         if len(definitions) == 1:  # it can name no other, however long it is
             return dict.fromkeys(definitions, frozenset())
@@ -318,7 +343,10 @@ class Source:
         return used_names
 
     def uses(self, *names: str) -> frozenset[str]:
-        """Return the other functions and classes of the file that these use, directly or not."""
+        """Return the other functions and classes at the top level that these use.
+
+        A function counts also if it is used indirectly.
+        """
         reached, pending = set[str](), [*self.names_used.keys() & set(names)]
         while pending:
             new = self.names_used[pending.pop()] - reached
@@ -331,7 +359,7 @@ NO_TEXT = Source("", missing=True)  # for an attempt whose text is not available
 
 
 def with_fields(source: Source, **fields: Any) -> Source:
-    """Return a copy with these fields. If the text is the same, it is not parsed again."""
+    """Return a copy of `source` with these fields. The same text is not parsed again."""
     copy = replace(source, **fields)
     if copy.text == source.text and "_parsed" in vars(source):
         vars(copy)["_parsed"] = vars(source)["_parsed"]
@@ -348,7 +376,7 @@ def with_newlines(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines as Python counts them.
+    r"""Return the lines as Python counts them, without "\n" at their ends.
 
     `splitlines` would also end a line at a form feed, or at U+2028 in a comment.
     """
@@ -356,20 +384,21 @@ def lines_of(text: str) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return the text with a blank for each invisible character.
+    """Return the text with a blank for each character that is not printable.
 
-    Such a character could move the cursor of a terminal, or reverse a line.
+    Such a character, also a newline, could move the cursor of a terminal, or reverse a line.
     """
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def decode_text(data: bytes) -> str:
-    """Return the text of a file, in the encoding of its coding line if that is allowed and fits.
+    """Return the text of a file.
 
-    Otherwise the text is read as UTF-8, with or without its mark.
+    If the file has a coding line with one of the encodings `_TABLES`, and the bytes fit it, this
+    encoding is used. Otherwise the text is read as UTF-8, with or without its mark.
 
     Raises:
-        UnicodeDecodeError: the text is not UTF-8 either.
+        UnicodeDecodeError: the text must be UTF-8, and is not.
     """
     with suppress(SyntaxError, LookupError, UnicodeDecodeError):
         name = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
@@ -389,6 +418,7 @@ def _is_too_deep(statements: list[ast.stmt]) -> bool:
 
 
 def _is_main_guard(statement: ast.stmt) -> bool:
+    """Return whether a statement is an `if` with `__name__` in its condition."""
     if not isinstance(statement, ast.If):
         return False
     nodes = ast.walk(statement.test)
@@ -399,12 +429,16 @@ UNTOUCHED = "stub_untouched"  # the misconception's id
 
 
 def has_no_content(definition: ast.AST) -> bool:
-    """Return whether a function or class is as empty as a stub, with all definitions in it."""
+    """Return whether a function or class, with all definitions in it, is as empty as a stub.
+
+    A lambda in it, a decorator, or a base class other than Module is content.
+    """
     # The first node is the definition itself, and decides most cases.
     return all(map(_is_empty, ast.walk(definition)))
 
 
 def _is_empty(node: ast.AST) -> bool:
+    """Return whether a definition has no content; True for any other node but a lambda."""
     match node:
         case ast.Lambda():
             return False
@@ -458,9 +492,14 @@ _LINE_IN_MESSAGE = re.compile(rf"{_OR_STANDS}(?: of code cell ([1-9]\d{{0,6}})\b
 
 
 def proved_line(source: Source, line: int, edit: str = "") -> ProvedLine:
-    """Return a line of the attempt's text; for a notebook, with its cell and the line in it.
+    """Return a line of the attempt's text; for a notebook, with the cell and the line in the cell.
 
-    Only code cells are counted, from 1.
+    Only code cells that are not blank are counted, from 1.
+
+    Args:
+        source: the attempt.
+        line: the line, from 1.
+        edit: the change of the line that proves it wrong, or "".
     """
     if not source.cells:
         return ProvedLine(line=line, edit=edit)
@@ -470,9 +509,10 @@ def proved_line(source: Source, line: int, edit: str = "") -> ProvedLine:
 
 
 def in_cells(sentence: str, source: Source) -> str:
-    """Return the sentence with the cell for each line of a notebook that it names.
+    """Return the sentence with the cell, and the line in the cell, for each line that it names.
 
-    A student never sees the cells joined into one text. For a script the sentence is unchanged.
+    A student never sees the cells joined into one text. For a script, and for a line in other words
+    than `_NAMED` has, the sentence is unchanged.
     """
     if not source.cells:
         return sentence
@@ -482,7 +522,10 @@ def in_cells(sentence: str, source: Source) -> str:
 
 
 def named_line(sentence: str, source: Source) -> int:
-    """Return the line of the attempt's text that a sentence names, with or without cell; or 0."""
+    """Return the line of the attempt's text that a sentence names, with or without a cell.
+
+    Return 0 if the sentence names no line, or a cell that does not exist.
+    """
     match = _LINE_IN_MESSAGE.search(sentence)
     if match is None or int(match[3] or 0) > len(source.cells):
         return 0
@@ -490,9 +533,12 @@ def named_line(sentence: str, source: Source) -> int:
 
 
 def location_of(source: Source, name: str) -> str:
-    """Return the location of a name that is not defined, and the reason, as "stands in …".
+    """Return a clause with the location of a name that is not defined once all has run.
 
-    Return "" if the name is not in the file.
+    The clause begins with "stands" or "is commented out", and gives the reason and the next step.
+    If the file has definitions of the name, the last one at the top level counts, or else the last
+    one. If the file has none, the name is looked for in strings, in cells that Python cannot read,
+    in comments, and in cells that Jupyter does not run. Return "" if the name is not in the file.
     """
     definitions = _definitions(source, name)
     if not definitions:
@@ -512,7 +558,8 @@ def location_of(source: Source, name: str) -> str:
 def where_it_is_written(source: Source, name: str) -> str:
     """Return a sentence with the line of a function's content, if its last definition is a stub.
 
-    Return "" if no other definition has content.
+    The caller must know that the last definition at the top level is a stub. Return "" if there is
+    none, or if no other definition has content. If several have, the last of these counts.
     """
     definitions = _definitions(source, name)[::-1]
     stub = next((node for node, around in definitions if around is None), None)
@@ -537,6 +584,10 @@ def _statements(source: Source) -> Sequence[ast.stmt]:
 
 
 def _definitions(source: Source, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
+    """Return all definitions of a name, at any depth, in the order of the file.
+
+    Each has the innermost statement around it, or None at the top level.
+    """
     definitions = list[tuple[ast.stmt, ast.stmt | None]]()
     pending: list[tuple[ast.AST, ast.stmt | None]] = [
         (statement, None) for statement in reversed(_statements(source))
@@ -553,6 +604,10 @@ def _definitions(source: Source, name: str) -> list[tuple[ast.stmt, ast.stmt | N
 
 
 def _as_text(source: Source, name: str) -> str:
+    """Return a clause if a definition of the name stands where it is no code; otherwise "".
+
+    Such places are a string, a cell that Python cannot read, and a comment, in this order.
+    """
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.text)
@@ -582,7 +637,7 @@ def _as_text(source: Source, name: str) -> str:
 
 
 def _in_a_cell_that_is_not_run(source: Source, name: str) -> str:
-    """Return a clause if the name is defined in a cell that Jupyter does not run as Python.
+    """Return a clause if the name is defined in a cell that Jupyter does not run; otherwise "".
 
     The whole cell must be Python, because the text of a lesson may have a definition as an example.
     """

@@ -42,6 +42,8 @@ def write_pages(
 ) -> Path:
     """Write the class page and a page for each student, and return the path of the class page.
 
+    Pages in `folder` that an earlier report wrote for other students are deleted.
+
     Args:
         view: The class.
         folder: The folder to write to.
