@@ -609,9 +609,11 @@ def _of_gradescope(
     ]
     if not lists:
         return [*members]
-    listed = _read_list(lists[0])
+    listed, depth = _read_list(lists[0]), len(lists[0].path) - 1
     for member in members:
-        entry = _dict(listed.get(member.path[len(lists[0].path) - 1]))
+        # A table may lie above the list: it is in no folder.
+        folder_name = member.path[depth] if len(member.path) > depth else ""
+        entry = _dict(listed.get(folder_name))
         submitters, created = entry.get(":submitters"), _text(entry, ":created_at")
         persons = list[Person]()
         for submitter in map(_dict, submitters if isinstance(submitters, list) else ()):

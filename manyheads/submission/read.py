@@ -145,16 +145,21 @@ def without_engine(source: Source) -> Source:
     """Return the source without the top-level statements that need the engine or Jupyter.
 
     Such statements run the visible checks. They are still in the code if a notebook was converted
-    to a script or lost its metadata. Their lines become blank, so line numbers do not change. Any
-    other statement on the same line is also lost. If Python cannot parse the text, the source is
-    returned unchanged.
+    to a script or lost its metadata. Their lines become blank, so line numbers do not change. If
+    other code is on these lines, it stays beside a `pass`. If Python cannot parse the text, the
+    source is returned unchanged.
     """
     if PACKAGE not in source.text and _IN_JUPYTER not in source.text:
         return source
     lines = source.text.split("\n")
     for statement in filter(_needs_engine, source.tree):
         start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
+        # Columns count bytes.
+        code_before = lines[start].encode()[: statement.col_offset].decode()
+        code_behind = lines[end - 1].encode()[statement.end_col_offset :].decode()
+        is_alone = not code_before.strip() and not code_behind.strip(" \t;")
         lines[start:end] = [""] * (end - start)
+        lines[start] = "" if is_alone else f"{code_before}pass{code_behind}"
     return with_fields(source, text="\n".join(lines))
 
 

@@ -143,7 +143,7 @@ class TarStream:
             member = _member(header, attributes)
             attributes = _About()
             if header.type == tarfile.GNUTYPE_SPARSE:
-                self._pass_over_old_map(header)
+                self._pass_over_old_map()
             has_content = header.isreg() or header.type not in tarfile.SUPPORTED_TYPES
             self._remaining = member.size if has_content else 0
             padding = -self._remaining % BLOCK
@@ -217,7 +217,7 @@ class TarStream:
             elif keyword.startswith("GNU.sparse."):
                 attributes.is_sparse = True
 
-    def _pass_over_old_map(self, header: tarfile.TarInfo) -> None:
+    def _pass_over_old_map(self) -> None:
         """Skip the blocks behind a header of GNU's old sparse format.
 
         Each block counts as a header.

@@ -372,16 +372,15 @@ def text_of_table(path: Path, if_unreadable: str) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
-        text = data.decode(
-            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-        )
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). {if_unreadable}") from None
+    if len(data) > LARGEST:  # before decoding, because the end may be cut within a character
+        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
+    is_utf16 = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    try:
+        return data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError:
         raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
-    if len(data) > LARGEST:
-        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
-    return text
 
 
 def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:

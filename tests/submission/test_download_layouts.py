@@ -224,6 +224,16 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run, write_zip, there):
     )
 
 
+def test_a_table_above_gradescopes_list_is_in_no_folder_of_it(run, write_zip, there):
+    files = {
+        "report.csv": "Name,SID\n",
+        "export/submission_metadata.yml": METADATA,
+        "export/submission_987654/04_reshape_dance.py": DANCE,
+    }
+    run(write_zip(files))
+    assert f"100/{DANCED}" in there()
+
+
 def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, write_zip, out_folder):
     row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
     listed = f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course_fault import CourseFault
-from manyheads.submission.roster_and_times import Roster, Student, read_roster
+from manyheads.submission.roster_and_times import LARGEST, Roster, Student, read_roster
 
 
 def read(tmp_path: Path, text: str | bytes) -> Roster:
@@ -189,6 +189,7 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
         pytest.param(
             b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"
         ),
+        pytest.param("id\n\n" + "é" * (LARGEST // 2), r"is larger than \d+ MiB", id="too large"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, text, says):

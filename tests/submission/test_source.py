@@ -508,6 +508,20 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
     assert without_engine(script) == Source("a.py", picture + "\nx = 1\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("x = 'é'; import manyheads\n", "x = 'é'; pass\n"),
+        ("import manyheads; x = 1\n", "pass; x = 1\n"),
+        ("import manyheads;\nx = 1\n", "\nx = 1\n"),
+        ("from manyheads import (\n    a,\n)\nx = 1\n", "\n\n\nx = 1\n"),
+    ],
+    ids=["code before", "code behind", "a semicolon alone", "several lines"],
+)
+def test_code_beside_a_visible_check_stays(text: str, rest: str) -> None:
+    assert without_engine(Source("a.py", text)).text == rest
+
+
 def cells(*pairs: tuple[str, object]) -> str:
     """A notebook's text with cells of these kinds."""
     cell_dicts = [
