@@ -171,7 +171,7 @@ class Trainer:
 
     @torch.no_grad()
     def _write(self, message: Write) -> Tensor:
-        """Draw one token after the other, and return the new tokens, (count,), without the prompt."""
+        """Draw one token after the other, and return the new tokens, (count,)."""
         self.model.eval()
         generator, ids = torch.Generator().manual_seed(0), message.prompt.long()
         for _ in range(message.count):
