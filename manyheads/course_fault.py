@@ -1,4 +1,8 @@
-"""Errors whose text is written for the person at the terminal."""
+"""Errors whose text is written for the person at the terminal.
+
+`CourseFault` is the base of these errors; the commands print its text without a traceback. The
+functions put parts of other errors into such a text: the file, the line, the type, the message.
+"""
 
 from __future__ import annotations
 

@@ -182,6 +182,11 @@ def _text(value: Any, tensors: Sequence[Tensor]) -> str:
 
 
 def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
+    """Return a reader that refuses values out of bounds.
+
+    A bound is the allowed values, a pattern of the whole text, or the limits of `_size`.
+    """
+
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         parsed = unbounded(value, tensors)
         if isinstance(bound, frozenset):
@@ -198,12 +203,15 @@ def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[s
 
 
 def _size(parsed: Any) -> int:
+    """Return a whole number itself, and the number of elements of any other value."""
     if type(parsed) is int:
         return parsed
     return parsed.numel() if type(parsed) is Tensor else len(parsed)
 
 
 def _either(readers: Sequence[_Read]) -> _Read:
+    """Return a reader that tries these readers in order."""
+
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         for reader in readers[:-1]:
             try:
@@ -242,6 +250,10 @@ def _tensor(value: Any, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _record(record_type: Any) -> _Read:
+    """Return a reader of a dataclass, each field by its annotation.
+
+    A field may be missing if it has a default. A field that is not declared raises BadReply.
+    """
     readers = {
         name: _reader(annotation)
         for name, annotation in get_type_hints(record_type, include_extras=True).items()
@@ -267,6 +279,7 @@ def _record(record_type: Any) -> _Read:
 
 
 def _fields(value: Any, tag: str) -> dict[str, Any]:
+    """Return the value if it is a dict with this tag. Raises _NotAsAgreed if not."""
     if type(value) is not dict or value.get("$") != tag:
         raise _NotAsAgreed
     return value

@@ -151,6 +151,10 @@ class Lifeline:
         return self._is_ending
 
     def _wait(self, seconds: float) -> int | None:
+        """Wait up to `seconds` for the report of the attempt's end, and return its exit code.
+
+        Returns None if no report arrives. Unless the time is over, the socket is then closed.
+        """
         try:
             if not select.select([self._ours], [], [], seconds)[0]:
                 return None

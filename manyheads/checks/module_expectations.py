@@ -27,7 +27,7 @@ from .hidden_check import CheckFailed
 from .runner import Implementation, ImplementationModule
 
 Tensors = Mapping[str, Tensor]
-_NEAR, _FAR = 0.01, 0.02  # along a direction through all tensors, large enough for float32
+_NEAR, _FAR = 0.01, 0.02  # steps along a direction through all tensors; float32 resolves them
 
 
 def is_cut(
@@ -232,7 +232,7 @@ def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
 
 Args = Sequence[Any]
 
-P = 0.5
+P = 0.5  # the dropout rate in `judge_modes_again`
 KEPT, OTHERWISE = (
     "state_kept",
     "is answered otherwise than by a fresh one: something of an earlier call is left",

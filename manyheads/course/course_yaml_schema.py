@@ -309,6 +309,7 @@ class AssignmentRow(FileModel):
 
 
 def _known_or_utc(zone: str) -> str:
+    """Return the zone, or UTC if this system does not know it, so that dates can be checked."""
     return "UTC" if zone and zone_named(zone) is None else zone
 
 
@@ -333,6 +334,7 @@ class CourseFile(FileModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> CourseFile:
+        """Check every due date with the course's time zone, and that no id occurs twice."""
         # checks, mutants and commands refer to an exercise by its id alone
         earlier_ids = set[tuple[str, str]]()
         for i, assignment in enumerate(self.assignments):

@@ -74,6 +74,7 @@ class Override(FileModel):
 
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
+        """Check that the row is a comment for a digest, or one decision about a student."""
         decisions = [field_name for field_name in KINDS if getattr(self, field_name) is not None]
         if self.answers and (self.student or decisions or not (self.exercise and self.comment)):
             raise ValueError(

@@ -64,10 +64,11 @@ class Exercise:
     row: ExerciseRow = field(hash=False)
 
     def __post_init__(self) -> None:
+        """Copy fields of the row, and work out the paths of the exercise's files."""
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        # for a check that has no hint; once every check passes, or ""
+        # hint: for a check without a hint; why: shown once every check passes, or ""
         self.hint, self.why = row.hint, row.why
         # the names of the functions and classes whose shapes course.yaml gives
         self.shapes = tuple(row.shapes)

@@ -1,4 +1,9 @@
-"""The limits of one attempt. On Unix, rlimits enforce some of these limits."""
+"""The limits of one attempt. On Unix, rlimits enforce some of these limits.
+
+`apply_rlimits` limits each process by itself. In addition, the judge limits the time and the size
+of replies (`connection`), and at level `namespaces` a cgroup limits all processes together, and
+tmpfs the size of /tmp.
+"""
 
 from __future__ import annotations
 

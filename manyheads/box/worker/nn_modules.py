@@ -1,4 +1,8 @@
-"""Build the `nn.Module`s of a call, load their state by name, and report on them."""
+"""Build the `nn.Module`s of a call, load their state by name, and report on them.
+
+`build_module` makes a module as a `Build` describes it. After the call, `Built.facts` reports its
+parameters, buffers and other tensors. `is_same` compares modules and arguments.
+"""
 
 from __future__ import annotations
 
@@ -172,6 +176,7 @@ class Module(nn.Module):
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
+    """Return a module with a copy of each weight in a linear layer, in eval mode."""
     module = Module()
     for name, weight in spec.linears.items():
         rows, columns = weight.shape
