@@ -88,7 +88,7 @@ class FunctionResult(_ResultModel):
     near: str = ""
 
 
-MOST_LINES = 2  # if small edits in more lines than this would help, no line is shown
+MOST_LINES = 2  # no line is shown if more lines than this are proved
 
 
 class ProvedLine(_ResultModel):

@@ -37,10 +37,11 @@ def is_same(
     """Return whether no difference between two objects is found.
 
     Tensors must have the same type, shape, dtype and device, and the same numbers, with NaN equal
-    to NaN. The numbers of parameters and of tensors on the meta device are not compared. Lists and
-    tuples are compared element by element, mappings entry by entry in their order, and other
-    objects by the name of their class and by their attributes. The keys of mappings with integer
-    keys only, and the mode of modules, do not count.
+    to NaN. The numbers of parameters and of tensors on the meta device are not compared. Plain
+    values, such as numbers and texts, must be equal and of the same type. Lists and tuples are
+    compared element by element, mappings entry by entry in their order, and other objects by the
+    name of their class and by their attributes. The keys of mappings with integer keys only, and
+    the mode of modules, do not count.
 
     Args:
         a: the first object.
@@ -212,9 +213,10 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters, each under its name with the fewest dots, in the order of these names.
+    """Return the parameters by name. Names with fewer dots come first.
 
-    A parameter has several names if a layer is also in a list, for example.
+    A parameter has several names if a layer is also in a list, for example. Then its name with the
+    fewest dots counts.
     """
     names: dict[nn.Parameter, str] = {}
     for name, parameter in sorted(
