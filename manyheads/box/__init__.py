@@ -6,12 +6,13 @@ tensors. Output: a reply to each call, or an AttemptEnded that says how the proc
 1. `open_box` starts the processes of the box. At level `namespaces` (`namespaces`), these are a
    reaper (`host_processes`), which starts bubblewrap with the files of `contents`, and in it a
    zygote, which has imported torch. At level `user`, it is a zygote with another uid. At level
-   `process`, no process is started yet (`without_namespaces`).
+   `process`, no process is started yet (`without_namespaces`). A student's own check opens its box
+   with `without_namespaces.open_own_box`.
 2. `canary.prove` has an attempt of ours try to escape, before any student code runs.
-3. `Box.attempt` returns a `Connection` to a new process. A zygote is asked over its control socket
-   (`zygote_box`), and forks. Two pipes carry the messages, and a third channel, the lifeline, ends
-   the attempt and reports its exit status. At level `process`, a fresh interpreter connects to a
-   socket of the judge instead.
+3. `Box.attempt` returns a `Connection` to a new process. The judge sends a request over the control
+   socket, and the zygote forks (`zygote_box`). Two pipes carry the messages of the attempt. A
+   socket, the lifeline, ends the attempt and reports its exit status. At level `process`, a fresh
+   interpreter connects to a socket of the judge instead.
 4. `connection.load` sends the source. `Connection.ask` sends a call and waits for the reply, with a
    deadline. `worker` runs student code and answers. `replies` reads the answer as hostile input.
 5. `Connection.close` ends the attempt's process and all processes that it started. Leaving the

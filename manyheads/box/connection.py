@@ -81,10 +81,10 @@ class Channel:
 
 
 def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
-    """Wait up to `seconds` until a file is ready, and return whether it is.
+    """Wait up to `seconds` until a file is ready, and return whether it became ready.
 
-    A file is ready if it can be read, or with `to_write` written to, or if its other side is
-    closed.
+    With `to_write`, a file is ready if it can be written to, and otherwise if it can be read. It is
+    also ready if its other side is closed.
     """
     if not hasattr(select, "poll"):  # on Windows
         readers, writers = ([], [file]) if to_write else ([file], [])
@@ -222,7 +222,8 @@ class Connection:
     def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message, and return the reply.
 
-        Raises AttemptEnded if no reply arrives within `seconds` of the attempt's own time.
+        Raises AttemptEnded if the process ends, if the reply is bad, or if it does not arrive
+        within `seconds` of the attempt's own time.
         """
         return self.ask_for(read_reply, message, seconds)
 

@@ -1,4 +1,4 @@
-"""The names of isolation levels and devices, and the error if a level cannot be had.
+"""The names of isolation levels and devices, and the error if a machine cannot provide them.
 
 This module imports almost nothing, so that commands start fast.
 """

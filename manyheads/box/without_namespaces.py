@@ -39,7 +39,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def open_own_box(*, meta: bool = False) -> Box:
-    """Return a box for the student's own check.
+    """Return a box for the student's own check. If it is a `ForkedBox`, this process forks at once.
 
     It forks attempts if this process has a single thread and the system has pidfds. Otherwise it
     starts a new interpreter for each attempt.

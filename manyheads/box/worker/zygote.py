@@ -50,7 +50,7 @@ class Supervisor:
     def __init__(
         self, control: socket.socket, run: RunAttempt, namespaces: confine.PidNamespaces | None
     ) -> None:
-        """Keep the arguments, and wait for no attempt yet.
+        """Prepare to serve, without any attempt yet.
 
         Args:
             control: the socket on which the judge requests attempts.
