@@ -1,4 +1,7 @@
-"""`python -m manyheads` is the command `course`."""
+"""Run the command `course`: `python -m manyheads status` is the same as `course status`.
+
+A notebook runs the command in this way, because it knows its interpreter and not its scripts.
+"""
 
 from .cli import main
 

@@ -1,4 +1,8 @@
-"""Errors whose text is written for the person at the terminal."""
+"""Errors whose text is written for the person at the terminal.
+
+`CourseFault` is the base of these errors; the commands print its text without a traceback. The
+functions put parts of other errors into such a text: the file, the line, the type, the message.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,26 @@ class CourseFault(Exception):
 
 
 def restore(path: object, released_by: str = "an instructor") -> str:
-    """Return the advice for a missing or damaged file that a release writes."""
+    """Return the advice for a missing or damaged file that a release writes, in two sentences.
+
+    Args:
+        path: the file.
+        released_by: the person who makes releases, for example "an instructor".
+    """
     return f"As {released_by}, make it with course release. Next: git checkout {quote(str(path))}"
 
 
 def location_of_error(
     error: BaseException | None, is_ours: Callable[[Path], bool]
 ) -> tuple[Path, int] | None:
-    """Return the file and the line at which an error was raised, or that Python cannot parse.
+    """Return the file and the line of an error, or None if no file that counts is involved.
 
-    If there are several in the traceback, this is the innermost. Returns None if there is none.
+    For a SyntaxError in a file that counts, this is the line that Python cannot parse. For other
+    errors, it is the innermost line of the traceback in a file that counts.
 
     Args:
         error: the error, if any.
-        is_ours: whether a file counts.
+        is_ours: returns whether a file counts.
     """
     if error is None:
         return None
@@ -48,6 +58,9 @@ def location_of_error(
 
 
 def describe_error(error: BaseException | None) -> str:
-    """Return the type and the message of an error, without the file and the line."""
+    """Return the type and the message of an error, such as "ValueError: …".
+
+    The message of a SyntaxError is without the file and the line.
+    """
     message = error.msg if isinstance(error, SyntaxError) else error
     return f"{type(error).__name__}: {message}"

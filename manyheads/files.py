@@ -21,12 +21,14 @@ from .course_fault import CourseFault
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write the file, and make its folder if necessary.
 
-    If an error stops this, the old file is unchanged and no partial file is left.
+    If an error stops the write, the old file is unchanged and no partial file is left. An OSError
+    is passed on, with the name of a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         content: its new content.
-        durable: wait for the disk, so that this also holds after a power cut.
+        durable: whether to wait for the disk. Then the old or the new file is complete even after a
+            power cut.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
@@ -47,9 +49,9 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 @contextmanager
 def name_in_error(path: Path) -> Iterator[None]:
-    """Set the file name of an OSError that has none.
+    """Add the path to an OSError of the block that names no file, and pass the error on.
 
-    For example, the error of a full disk does not name the file.
+    For example, the error of a full disk names no file.
     """
     try:
         yield
@@ -60,7 +62,7 @@ def name_in_error(path: Path) -> Iterator[None]:
 
 @contextmanager
 def os_error_as_fault(path: Path, next_step: str) -> Iterator[None]:
-    """Turn an OSError into a CourseFault that names the path, the cause and the next step."""
+    """Turn an OSError of the block into a CourseFault: path, cause and next step."""
     try:
         yield
     except OSError as error:
@@ -84,7 +86,7 @@ class KeptContents:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Keep contents on the disk of this folder. Raises CourseFault."""
+        """Make the file, on the disk of this folder. Raises CourseFault if this fails."""
         self._folder = folder
         with os_error_as_fault(folder, _ROOM):
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115, __exit__ closes it
@@ -98,7 +100,7 @@ class KeptContents:
         self._file.close()
 
     def keep(self, content: bytes) -> str:
-        """Keep a content, and return its digest. Raises CourseFault if the disk is full."""
+        """Keep a content, and return its digest. Raises CourseFault if it cannot be written."""
         digest = digest_of(content)
         if digest not in self._spans:
             with os_error_as_fault(self._folder, _ROOM):
@@ -109,11 +111,11 @@ class KeptContents:
         return digest
 
     def read(self, digest: str) -> bytes:
-        """Return the kept content with this digest."""
+        """Return the kept content with this digest. Raises KeyError if there is none."""
         start, size = self._spans[digest]
         self._file.seek(start)
         return self._file.read(size)
 
     def open(self, digest: str) -> IO[bytes]:
-        """Return the content with this digest as a file."""
+        """Return the kept content with this digest as a file in memory. Raises KeyError."""
         return io.BytesIO(self.read(digest))

@@ -62,12 +62,16 @@ class VisibleCheckFailed(AssertionError):
 
 
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
-    """Check the functions and classes that this notebook defines.
+    """Check the functions and classes that this notebook defines, and print the report.
 
-    Raises VisibleCheckFailed, with the report, if a check fails or the recorded answers are
-    missing.
+    Raises VisibleCheckFailed, with the report as its text, if a check fails, or if the recorded
+    answers are not in the folder `fingerprints` of the working folder.
 
     Example: `check_notebook("reshape_dance")`
+
+    Args:
+        exercise: the id of the exercise.
+        namespace: the names to check. None means the names of the notebook.
     """
     recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
     if not recorded:
@@ -88,9 +92,13 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 
 def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Source:
-    """Return the functions and classes that this kernel defines, and these stubs below.
+    """Return the source texts of the functions and classes that this kernel defines, as a Source.
 
-    Those without a source text are left out.
+    Functions without a text, and functions of imported modules, are left out.
+
+    Args:
+        namespace: the names of the kernel.
+        stubs: texts that are added at the end.
     """
     texts = []
     for value in dict(namespace).values():
@@ -138,6 +146,8 @@ class Magics:
             self._shell.register_magic_function(self._magic(answer), "line", name)
 
     def _magic(self, answer: Callable[[list[str]], NotebookView | None]) -> Any:
+        """Return a magic that displays an answer, or the text of a CourseFault, below its cell."""
+
         def magic(line: str) -> None:
             try:
                 view = answer(line.split())
@@ -151,13 +161,17 @@ class Magics:
         return magic
 
     def _find(self) -> tuple[Course, Exercise]:
+        """Return the course of the working folder, and this notebook's exercise.
+
+        Raises CourseFault if there is no such course or exercise.
+        """
         course = load_course(find_course(Path.cwd()))
         for exercise in exercises_called(course.exercises, self._exercise):
             return course, exercise
         raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
 
     def _check(self, words: list[str]) -> NotebookView:
-        """Check what is defined in this notebook. Example: `%check`."""
+        """Check the functions and classes of this notebook. Example: `%check`."""
         course, exercise = self._find()
         result = self._result(exercise)
         note_shown(result, course.root)
@@ -182,7 +196,7 @@ class Magics:
         return combine_views(report_view(result, label_of(exercise)), *map(Text, texts))
 
     def _course(self, words: list[str]) -> NotebookView | None:
-        """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
+        """Run a command of `course` on the saved notebook. Example: `%course hint`."""
         if words in (["ask"], ["ask", self._exercise]):  # a command cannot read letters in a cell
             return self._ask([])
         if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
@@ -208,7 +222,7 @@ class Magics:
         return None
 
     def _ask(self, words: list[str]) -> NotebookView:
-        """Ask about your code, in the notebook as it was saved; with letters, say what is right.
+        """Show questions about your code in the saved notebook, and with letters the right answers.
 
         Example: `%ask BADCA`.
         """
@@ -240,6 +254,7 @@ class Magics:
         return combine_views(*lines, Text(" "), *map(Text, next_lines))
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
+        """Check the functions in the kernel, without a change of torch's random state."""
         names = self._shell.user_ns
         # A function whose cell has not run is replaced by a stub. Then the report can say that
         # other functions wait for it.
@@ -292,7 +307,7 @@ class NotebookView:
 
 
 def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
-    """Combine these parts in one box, one below the other."""
+    """Return these parts in one box, one below the other."""
     views = [
         renderable if isinstance(renderable, NotebookView) else _render(renderable)
         for renderable in renderables
@@ -331,6 +346,7 @@ class _NotebookConsole(Console):
 
 
 def _fold_line(line: Any) -> str:
+    """Return the HTML of a collapsed hint."""
     label = f"hint for {line.function}" if line.function else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return (
@@ -341,7 +357,7 @@ def _fold_line(line: Any) -> str:
 
 
 def _render(renderable: RenderableType) -> NotebookView:
-    """Render a part. A long sentence wraps; a report keeps its columns."""
+    """Return a part as HTML and as text. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(renderable, Text)
     plain: dict[str, Any] = {
         "highlight": False,

@@ -26,7 +26,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return the same as `visible`, on one line."""
+    """Return the text as `visible` does, with a blank in place of each line end and tab."""
     return text if text.isprintable() else visible(text).replace("\n", " ").replace("\t", " ")
 
 

@@ -88,7 +88,7 @@ class FunctionResult(_ResultModel):
     near: str = ""
 
 
-MOST_LINES = 2  # if an edit of more lines than these would do, no line is shown
+MOST_LINES = 2  # no line is shown if more lines than this are proved
 
 
 class ProvedLine(_ResultModel):
@@ -268,9 +268,10 @@ NOT_AS_IT_IS = ", which is not graded as it is"
 
 
 def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
-    """Return the names of submitted files without points, and the reason.
+    """Return the names of submitted files without points, as one text, and the reason.
 
-    The reason is "not graded as it is" if it holds for all of the files, otherwise "not readable".
+    If all names end with NOT_AS_IT_IS, this end is removed and is the reason. Otherwise the reason
+    is "not readable".
     """
     names = list(not_readable)
     if names and all(name.endswith(NOT_AS_IT_IS) for name in names):
@@ -281,7 +282,8 @@ def names_and_reason(not_readable: Iterable[str]) -> tuple[str, str]:
 def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
     """Return the result without points for missing exercises, if some files cannot be read.
 
-    The missing exercises may be in these files, so their score is None and not 0.
+    The missing exercises may be in these files, so their score is None and not 0. Their checks are
+    "skipped". Without such files, the same object is returned.
 
     Args:
         result: the result.
@@ -316,7 +318,7 @@ def total_of(scores: Iterable[float | None]) -> float | None:
 
 
 def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
-    """Return the result with these exercises, and the points of those that count."""
+    """Return the result with these exercises, and with totals of those that are not excused."""
     all_exercises = tuple(exercises)
     counting = [exercise for exercise in all_exercises if not exercise.excused]
     totals = {
@@ -334,9 +336,9 @@ class ResultsError(CourseFault):
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Return every result in a folder, ordered by student.
+    """Return every result in a folder, ordered by student and assignment.
 
-    Raises ResultsError if there is no result, or if one cannot be read.
+    Raises ResultsError if there is no file, or if a file is not a result.
     """
     results, broken = read_results_and_errors(folder)
     if broken:
@@ -345,9 +347,9 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsError]]:
-    """Return every result that can be read, and an error for every file that cannot.
+    """Return every result that can be read, and an error for every file that is not a result.
 
-    Raises ResultsError if there are no files.
+    Both are ordered by student and assignment. Raises ResultsError if there are no files.
     """
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
@@ -369,19 +371,19 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
 
 
 def students_in(folder: Path) -> list[str]:
-    """Return the students whose results the folder holds."""
+    """Return the names of the students whose results the folder holds, in order."""
     return sorted({path.parent.name for path in folder.glob("*/*.json")})
 
 
 def result_path(folder: Path, student: str, assignment: str) -> Path:
-    """Return the path DIR/<student>/<assignment>.json."""
+    """Return the path FOLDER/<student>/<assignment>.json."""
     return folder / student / f"{assignment}.json"
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json, and return its path.
+    """Write FOLDER/<student>/<assignment>.json, and return its path.
 
-    If this is interrupted, even by a power cut, the old file is unchanged.
+    If the write is interrupted, even by a power cut, the old file is unchanged. Raises OSError.
     """
     path = result_path(folder, result.student, result.assignment)
     write_whole(path, f"{result.model_dump_json(indent=1)}\n".encode(), durable=True)

@@ -1,8 +1,9 @@
 """The canary: an attempt of ours that tries to escape from a box before student code runs in it.
 
 A level may be claimed only if every trick of the canary fails, which `prove` demands. The tricks
-run in the box, in the same way as an attempt. For some tricks, this module finds out from outside
-whether they worked. The canary of level `user` only looks for files that it can reach.
+(`canary_tricks`) run in the box, in the same way as an attempt. This module plants secrets for them
+before, and looks from outside whether a process was left behind. The canary of level `user` only
+looks for files that it can reach.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .level_and_device_names import BoxUnavailable, Level
 from .worker.limits import Limits
 from .worker.messages import Call, Load
 
-SECONDS = 20.0  # for the whole canary
+SECONDS = 20.0  # for loading the canary, and as many for its tricks
 PLANTED = "MANYHEADS_CANARY"  # an environment variable of the judge
 
 
@@ -43,7 +44,10 @@ class CanaryReport:
 
 
 def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
-    """Run the canary in a fresh attempt of this box.
+    """Run the canary in a fresh attempt of this box, and return its report.
+
+    The report has an error if the attempt ends early or does not answer. The canary has SECONDS for
+    loading, and as many for all tricks.
 
     Args:
         box: the box.
@@ -97,7 +101,7 @@ _TRICKS = (
 
 
 def _line_about_file(path: Path) -> str:
-    """Return the line about a file that `canary_tricks._finds` reads."""
+    """Return a line with a file's SHA-256, size, folder name and name, for `canary_tricks`."""
     content = path.read_bytes()
     return "\t".join(
         [hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name]
@@ -107,6 +111,9 @@ def _line_about_file(path: Path) -> str:
 @contextlib.contextmanager
 def _planted_secrets(root: Path) -> Iterator[dict[str, object]]:
     """Plant secrets in readable files, listeners on this host, and an environment variable.
+
+    The files are in `root` and in the folder for temporary files, unless they cannot be written
+    there. At the end, all secrets are removed.
 
     Yields arguments of `canary_tricks.escapes`: the paths, the ports and the names with which the
     tricks look for them, and the name of the process that the canary tries to leave behind.
@@ -140,7 +147,7 @@ def _planted_secrets(root: Path) -> Iterator[dict[str, object]]:
 
 
 # The canary of level `user`. It tries to read files of the course and of the judge, and to write
-# into their folders. Files and folders are passed one a line. `reached` returns a number for each
+# into their folders. Each line of an argument is one path. `reached` returns a number for each
 # file, then for each folder: 1 if it can be read, or written to.
 _SOURCE = """
 import os
@@ -172,6 +179,8 @@ def reached(paths, folders):
 def prove(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> None:
     """Prove that this box isolates attempts as its level promises, by running a canary in it.
 
+    A box of level `process` promises no isolation, so nothing is run in it.
+
     Args:
         box: the box.
         limits: the limits of its attempts.
@@ -197,15 +206,16 @@ def prove(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> None:
 
 
 def _run_user_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
-    """Return which files and folders an attempt in a box of level `user` can reach.
+    """Run the canary of level `user` in a fresh attempt of this box, and return its report.
 
-    These are the hidden files of the course, its folder .course, and the judge's environment.
+    It tries to read the hidden files, the files of .course, and the judge's environment. It tries
+    to write into the course's folder, and into the folders of all these files.
 
     Args:
-        box: The box.
-        limits: The limits of the attempt.
-        root: The course's folder.
-        hidden: The files of the course that no student may see.
+        box: the box.
+        limits: of the attempt.
+        root: the course's folder.
+        hidden: the files of the course that no student may see.
     """
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})

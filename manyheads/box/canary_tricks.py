@@ -16,7 +16,22 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_mib, name):
-    """Return a tensor with 1.0 for every trick that worked."""
+    """Return a tensor with 1.0 for each trick that worked, and 0.0 for the others.
+
+    The tricks have the same order as in `canary._TRICKS`. First, a process is started that tries to
+    outlive this one.
+
+    Args:
+        files: the paths of planted secrets, one on each line.
+        course_files: see `_finds`.
+        variable: the name of an environment variable of the judge.
+        tcp: the port of a listener of the judge.
+        udp: the same for UDP.
+        abstract: the address of a unix socket of the judge.
+        processes: the limit on processes.
+        files_mib: the limit on the size of /tmp and of /dev/shm, each.
+        name: the name of the process that tries to outlive this one.
+    """
     _daemon(name)
     tricks = (
         lambda: any(_reads(path) for path in files.split("\n")),
@@ -49,7 +64,7 @@ def _works(trick):
 
 
 def _daemon(name):
-    """Start a process that tries to outlive this one, in its own session if it can make one."""
+    """Start a process that tries to outlive this one, in another session if possible."""
     try:
         child = os.fork()
     except OSError:
@@ -76,7 +91,8 @@ def _reads(path):
 def _finds(course_files):
     """Return whether any folder has a file of the course.
 
-    A file counts if it has the same content, or the same name in a folder of the same name.
+    A file counts if it has the same content, or the same name in a folder of the same name. The
+    names __init__.py and conftest.py do not count, because other packages have such files.
 
     Args:
         course_files: one line for each file: its SHA-256, its size, its folder's name and its name.
@@ -96,7 +112,7 @@ def _finds(course_files):
 
 
 def _files(*folders):
-    """Yield every regular file below these folders, except for the kernel's own file systems."""
+    """Yield the entry of every regular file below these folders, except in /proc, /sys and /dev."""
     folders = list(folders)
     while folders:
         try:
@@ -110,7 +126,7 @@ def _files(*folders):
                         "/dev",
                     ):
                         folders.append(entry.path)
-        except OSError:  # may not be read by anybody here
+        except OSError:  # the attempt may not read this folder
             continue
 
 
@@ -165,9 +181,10 @@ def _creates(folder):
 
 
 def _fills(files_mib):
-    """Write four files of nearly the limit each.
+    """Return whether /tmp or /dev/shm takes more than twice the limit.
 
-    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many
+    Four files of nearly the limit are written to each folder, and removed again. A few bytes more
+    than the limit are no leak: the kernel counts pages for each CPU, so it lets a few too many
     through.
     """
     block = b"x" * (1 << 20)

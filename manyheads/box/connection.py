@@ -58,9 +58,9 @@ class Channel:
         self._receives, self._sends = receives, sends
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Send what can be sent within `seconds`, and return how many bytes that was.
+        """Wait up to `seconds` until bytes can be sent, send some, and return their number.
 
-        Raises OSError.
+        Returns 0 if none could be sent. Raises OSError.
         """
         return self._sends.write(data) or 0 if _is_ready(self._sends, True, seconds) else 0
 
@@ -81,7 +81,11 @@ class Channel:
 
 
 def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
-    """Wait until the file can be read, or written to, or its other side has closed."""
+    """Wait up to `seconds` until a file is ready, and return whether it became ready.
+
+    With `to_write`, a file is ready if it can be written to, and otherwise if it can be read. It is
+    also ready if its other side is closed.
+    """
     if not hasattr(select, "poll"):  # on Windows
         readers, writers = ([], [file]) if to_write else ([file], [])
         return any(select.select(readers, writers, [], seconds))
@@ -91,18 +95,19 @@ def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
 
 
 class OwnTime:
-    """Measures for how much of the time of one answer an attempt ran or slept.
+    """Measures how long an attempt ran or slept while the judge waits for one answer.
 
-    The kernel counts how long the main thread waited for a processor (schedstat). The attempt's
-    other threads and its children can keep the main thread waiting, so the time in which any of
-    these threads ran counts, too (stat).
+    The kernel counts how long the main thread waited for a processor (schedstat). This time is
+    subtracted from the time that has passed. The attempt's other threads and its children can keep
+    its main thread waiting, so the result is at least the time in which they ran (stat).
     """
 
     def __init__(self, files: Sequence[int] = ()) -> None:
-        """Read the time from open files.
+        """Begin to count.
 
         Args:
-            files: schedstat and stat of the attempt, or empty if this system has no such files.
+            files: the open files schedstat and stat of the attempt, which `close` closes; empty if
+                this system has no such files.
         """
         self._files = files
         self._before = (0.0, 0.0)  # seconds waited and run until the previous answer arrived
@@ -113,7 +118,10 @@ class OwnTime:
         self._before = self._waited_and_ran()
 
     def own_seconds(self, seconds: float) -> float:
-        """Return for how many of these seconds the attempt ran or slept."""
+        """Return how many of the `seconds` since `begin` the attempt ran or slept.
+
+        All of the seconds count if there are no files, or if the process has ended.
+        """
         waited, busy = (
             total - earlier
             for total, earlier in zip(self._waited_and_ran(), self._before, strict=True)
@@ -135,14 +143,14 @@ class OwnTime:
 
 
 class _Deadline:
-    """The attempt's own seconds for one answer, and `WALL` times as much wall-clock time."""
+    """The limits on the time of one answer: own seconds, and `WALL` times as many by the clock."""
 
     def __init__(self, own_time: OwnTime, seconds: float) -> None:
         self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
 
     @property
     def seconds_passed(self) -> float:
-        """The seconds that have passed."""
+        """The seconds by the clock since the deadline was set."""
         return time.monotonic() - self._started
 
     def wait_seconds(self) -> float:
@@ -212,20 +220,24 @@ class Connection:
         self.spent = Spent()
 
     def ask(self, message: Message, seconds: float) -> Reply:
-        """Send a message and read its reply. Raises AttemptEnded."""
+        """Send a message, and return the reply.
+
+        Raises AttemptEnded if the process ends, if the reply is bad, or if it does not arrive
+        within `seconds` of the attempt's own time.
+        """
         return self.ask_for(read_reply, message, seconds)
 
     def ask_all(
         self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float
     ) -> list[Answer]:
-        """Send packed messages together and return the answer to each.
+        """Send messages together, and return the answer to each.
 
-        Raises AttemptEnded.
+        Raises AttemptEnded; then there is no answer to any of the messages.
 
         Args:
-            packed: the messages, as bytes.
+            packed: the messages, each as `wire.encode` returns it.
             read: converts the bytes of one answer, and may raise BadReply.
-            seconds: the time for all messages together.
+            seconds: the attempt's own time for all messages together.
         """
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
         return self._exchange(
@@ -233,19 +245,23 @@ class Connection:
         )
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
-        """Send a message and read its answer with `read`, which may raise BadReply.
+        """Send a message, and return the answer, converted by `read`.
 
-        Raises AttemptEnded.
+        Raises AttemptEnded, also if `read` raises BadReply.
         """
         return self._exchange(read, wire.encode(message), seconds)
 
     def close(self) -> None:
-        """End the attempt's process and all that it started."""
+        """End the attempt's process and all processes that it started; wait up to GRACE seconds."""
         self._data.close()
         self._own_time.close()
         self._exit_code(GRACE)
 
     def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
+        """Send the data, and return the answer, converted by `read`.
+
+        Raises AttemptEnded. Before that, the connection is closed and the process ended.
+        """
         try:
             answer = read(self._answer(data, seconds))
             self._count_widened(answer)
@@ -262,9 +278,14 @@ class Connection:
             raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
 
     def _answer(self, data: bytes, seconds: float) -> bytes:
-        """Send the data and return the bytes of the answer.
+        """Send the data, and return the bytes of the answer.
 
-        Raises BadReply, TimeoutError, OSError.
+        In any case, the attempt's own time until then is added to `spent`.
+
+        Raises:
+            BadReply: bytes arrive before the data is sent, or the answer is too long.
+            TimeoutError: the answer is not complete within the time.
+            OSError: the process has closed the connection.
         """
         deadline, view, limit_mib = (
             _Deadline(self._own_time, seconds),
@@ -286,9 +307,9 @@ class Connection:
             self._own_time.begin()
 
     def _count_widened(self, answer: object) -> None:
-        """Count the extra bytes that an answer's tensors need once converted to float64.
+        """Count the additional bytes that an answer's tensors need once they are float64.
 
-        Raises BadReply if the numbers are too large in float64.
+        Raises BadReply if the tensors of one reply, or all replies together, are too large then.
         """
         for message in answer if isinstance(answer, list) else [answer]:
             reply = message.reply if isinstance(message, Traced) else message
@@ -302,9 +323,10 @@ class Connection:
             )
 
     def _count_received(self, length: int) -> None:
-        """Count bytes of replies.
+        """Add bytes of replies to `spent`.
 
-        Raises BadReply if all replies of the attempt are too large together.
+        Raises BadReply if all replies of the attempt together are larger than ALL_REPLIES times
+        the limit on one.
         """
         limit_mib = ALL_REPLIES * self._limits.reply_mib
         self.spent.received += length
@@ -318,6 +340,7 @@ class Connection:
         return bytes(received)
 
     def _how_it_ended(self) -> str:
+        """Close the connection, end the process, and return a sentence about how it ended."""
         self._data.close()
         self._own_time.close()
         code = self._exit_code(GRACE)
@@ -355,8 +378,8 @@ class Box(Protocol):
 
 
 MOST_SKIPPED = 8  # parts of one file that may end a process
-# Each part that ended a process divides the time of the following parts by this. So all these
-# parts together take at most twice the time of the first.
+# Each part that ended a process divides the time of the following parts by this. So, apart from
+# the SHORTEST time, all parts that run to their deadline take at most twice the time of the first.
 SHORTER = 2
 SHORTEST = 0.5  # seconds for a part; with less, the load of the machine would decide
 
@@ -388,11 +411,14 @@ def load(
     connection: Connection | None = None,
     spent: Spent | None = None,
 ) -> Loaded:
-    """Load a source into a process.
+    """Load a source into a process, and leave out the parts that end a process.
 
-    Parts that end a process are left out. Raises AttemptEnded if the source cannot be loaded in
-    this way. All parts together may take the time of one call, and all processes together the time
-    of one attempt.
+    At first, one message runs all parts, within the time of one call. If this process ends, another
+    one runs the parts one by one, each within half the time of a call. If a part ends this process,
+    too, the next process leaves the part out, and each of its parts has half as much time, but at
+    least SHORTEST seconds. All processes together have the time of one attempt.
+
+    If the text cannot be parsed, the SyntaxError is in the result.
 
     Args:
         box: starts the processes.
@@ -401,6 +427,10 @@ def load(
         connection: to the first process; if None, a process is started.
         spent: the resources that earlier processes of the attempt used. Those of the processes
             started here are added.
+
+    Raises:
+        AttemptEnded: a reply is bad, more than MOST_SKIPPED parts end a process, the attempt has no
+            time left, or a process ends before it has listed its parts.
     """
     connection = connection or box.attempt(limits)
     connection.spent = spent = spent or connection.spent
@@ -416,9 +446,9 @@ def load(
 
 
 def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
-    """Return a connection to another process of the attempt.
+    """Start another process of the attempt, and return a connection to it.
 
-    The start counts as time of the attempt. On a GPU it takes seconds.
+    The start counts as time of the attempt, in `spent`. On a GPU it takes seconds.
     """
     started = time.monotonic()
     connection = box.attempt(limits)
@@ -428,6 +458,7 @@ def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
 
 
 def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent, lines: int) -> Loaded:
+    """Load a source as `load` does after its first process has ended."""
     skipped: dict[int, Stopped | None] = dict.fromkeys(message.skipped)
     while True:
         message = replace(message, stepwise=True, skipped=tuple(skipped))

@@ -29,7 +29,8 @@ SYSTEM_FILES = (
     "/etc/alternatives",
     # glibc looks here before it asks for huge pages:
     "/sys/kernel/mm/transparent_hugepage/enabled",
-    "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",  # half of an attempt's page faults
+    # with huge pages, an attempt has half as many page faults
+    "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
 )
 SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
 _PYTHON = "/box/python"
@@ -37,7 +38,7 @@ _PYTHON = "/box/python"
 
 @dataclass(frozen=True)
 class Bind:
-    """A read-only bind: a path of the host and where it stands in the box."""
+    """A path of the host, and the path at which it is mounted in the box."""
 
     source: str
     target: str
@@ -47,7 +48,7 @@ class Bind:
 class Contents:
     """The files that a box shows, and the interpreter among them."""
 
-    binds: tuple[Bind, ...]
+    binds: tuple[Bind, ...]  # read-only
     emptied: tuple[str, ...]  # folders below a bind that are empty in the box
     symlinks: tuple[tuple[str, str], ...]  # pairs (target, path in the box)
     python: str  # the interpreter's path in the box
@@ -57,7 +58,8 @@ class Contents:
 def paths_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
     """Return every path in the box at which these binds show a path of the host.
 
-    Symbolic links on either side are resolved first.
+    Symbolic links in the path and in the sources of binds are resolved first. Binds of files below
+    the path do not count: they show only a part of its folder.
     """
     real = path.resolve()
     paths: dict[str, None] = {}
@@ -70,7 +72,7 @@ def paths_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
 
 @cache
 def contents() -> Contents:
-    """Work out the box's contents on this machine."""
+    """Return the contents of a box on this machine, without a GPU's."""
     base, python = _interpreter()
     libraries = system_library_folders()
     binds = [Bind(folder, folder) for folder in libraries]
@@ -98,9 +100,9 @@ def contents() -> Contents:
 
 
 def system_library_folders() -> tuple[str, ...]:
-    """Return the real paths of the folders with the C and C++ libraries.
+    """Load the C and C++ libraries that the interpreter and torch need, and return their folders.
 
-    The interpreter and torch need them.
+    The paths are real, without symbolic links. Libraries that do not exist are left out.
     """
     for name in ("libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"):
         with contextlib.suppress(OSError):
@@ -151,13 +153,19 @@ def _library(base: str | None) -> str:
 
 
 def box_modules() -> frozenset[str]:
-    """Return the modules that an attempt can import here, without those of the standard library."""
+    """Return the top-level modules that an attempt can import here.
+
+    The modules of the standard library are not included.
+    """
     return frozenset(path.name.split(".")[0] for path in _package_paths(PACKAGES))
 
 
 @cache
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
-    """Return the top-level files and folders of these distributions and of their requirements."""
+    """Return the top-level files and folders of these distributions and of their requirements.
+
+    Distributions that are not installed, and requirements of an extra, are left out.
+    """
     paths: dict[str, Path] = {}  # the keys are names, because the box shows each name once
     todo, visited = list(names), set()
     while todo:
@@ -262,7 +270,15 @@ class Equipment:
 def find_driver(
     places: Places | None = None, environment: Mapping[str, str] = os.environ
 ) -> Driver:
-    """Look for GPUs and for the driver's library."""
+    """Return the GPUs of this machine, by number, and the path of the driver's library.
+
+    The library is the one that the linker would load here: from LD_LIBRARY_PATH, then from the
+    linker's cache. After these, the usual folders are searched.
+
+    Args:
+        places: the folders in which to look. None means the folders of this system.
+        environment: the variables of this process.
+    """
     places = places or Places()
     gpus_by_node = {
         path.name: Gpu(path.name)
@@ -288,6 +304,8 @@ def _first_with_driver(folders: Sequence[str]) -> str:
 
 def gpu_obstacles(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
     """Yield each obstacle for a box that uses the GPU, with the command that would help.
+
+    If there is no GPU, this is the only obstacle.
 
     Args:
         driver: as `find_driver` returns it.
@@ -316,10 +334,12 @@ def gpu_obstacles(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
 
 
 def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """Return the GPUs that boxes can use at the same time.
+    """Return the GPUs that boxes can use at the same time, each by one box.
 
-    If CUDA_VISIBLE_DEVICES is set, this is the GPU that it chooses. Otherwise these are all GPUs if
-    each has a UUID, and only the first GPU if not.
+    A machine with at most one GPU has no choice. On other machines, CUDA_VISIBLE_DEVICES chooses
+    one GPU: the first with this beginning of a UUID, or a `Gpu` with this text as its name if there
+    is none. If the variable is not set, the result has all GPUs if each has a UUID, and only the
+    first if not.
     """
     if len(driver.gpus) < 2:
         return driver.gpus
@@ -331,9 +351,11 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """Return what a box needs to use one of the `separate_gpus`.
+    """Return the device files, binds and variables that a box needs for one of `separate_gpus`.
 
     If there are several GPUs and this one has a UUID, the box gets no other GPU's device file.
+    Otherwise it gets the device files of all GPUs, and the judge's CUDA_VISIBLE_DEVICES, by default
+    "0".
     """
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
@@ -370,7 +392,10 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 
 def _libraries(library: str) -> Iterator[Bind]:
-    """Yield the driver's libraries beside libcuda.so.1, unless the box holds the folder anyway."""
+    """Yield binds of the driver's libraries beside libcuda.so.1.
+
+    Nothing is yielded if the box holds their folder anyway, or if there is no driver.
+    """
     if not library or paths_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
@@ -385,7 +410,7 @@ def _sysfs(root: Path, buses: Sequence[str]) -> Iterator[Bind]:
 
 
 def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
-    """Return the path of the driver's library for 64-bit programs in the linker's cache."""
+    """Return the path of the 64-bit library of the driver in the linker's cache, or "" if none."""
     try:
         says = subprocess.run(ldconfig, capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -397,7 +422,8 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
     """Return whether a process with this uid, which owns nothing, may open the path.
 
-    If `uid` is None, return whether this process may.
+    If `uid` is None, return whether this process may. Without `write`, it opens the path only to
+    read.
     """
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))

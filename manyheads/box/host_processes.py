@@ -25,9 +25,9 @@ from .worker.limits import MIB, Limits
 
 
 def stat_of(pid: int | str) -> list[str]:
-    """Return the fields of a process's status that follow its name.
+    """Return the fields of /proc/<pid>/stat that follow the process's name.
 
-    Raises OSError if there is no process. Source: proc(5).
+    Raises OSError if there is no such process. Source: proc(5).
     """
     fields = fields_of(Path("/proc", str(pid), "stat").read_text(errors="replace"))
     if not fields:  # the process ended while the file was read
@@ -36,7 +36,10 @@ def stat_of(pid: int | str) -> list[str]:
 
 
 def fields_of(stat: str) -> list[str]:
-    """Return the fields that follow a process's name, which may hold anything."""
+    """Return the fields of a text from /proc/<pid>/stat that follow the process's name.
+
+    The name ends at the last bracket, because it may itself hold brackets and blanks.
+    """
     return stat.rpartition(")")[2].split()
 
 
@@ -52,7 +55,10 @@ def seconds_run(stat: str) -> float:
 
 
 def state_and_parent(pid: int | str) -> tuple[str, int]:
-    """Return the state letter and the parent of a process. Raises OSError if there is none."""
+    """Return the state letter of a process and the id of its parent.
+
+    Raises OSError if there is no such process.
+    """
     fields = stat_of(pid)
     return fields[0], int(fields[1])
 
@@ -66,7 +72,7 @@ def has_ended(pid: int | str) -> bool:
 
 
 def pids() -> list[int]:
-    """Return all processes that /proc shows."""
+    """Return the ids of all processes that /proc shows."""
     return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
 
 
@@ -96,15 +102,16 @@ class Cgroup:
     folders: tuple[Path, ...]
 
     def join(self) -> None:
-        """Move this process into the cgroup."""
+        """Move this process into the cgroup, as far as the kernel allows that."""
         for folder in self.folders:
             with contextlib.suppress(OSError):
                 (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self) -> None:
-        """Remove the cgroup.
+        """Remove the cgroup. Its processes must have ended.
 
-        Its processes must have ended; the kernel may need a moment to notice.
+        The kernel refuses until it has freed their memory. After REMOVAL_SECONDS, the cgroup is
+        left to `remove_abandoned` of a later judge.
         """
         deadline = time.monotonic() + REMOVAL_SECONDS
         for folder in self.folders:
@@ -113,9 +120,10 @@ class Cgroup:
 
 
 def plan_cgroup(limits: Limits) -> Plan:
-    """Return the cgroup that a box with these limits should have.
+    """Remove abandoned cgroups of earlier judges, and return the plan of a new one.
 
-    Abandoned cgroups of earlier judges are removed first.
+    Args:
+        limits: of each attempt. The needs of the zygote are added.
     """
     remove_abandoned()
     memory, pids = (
@@ -138,7 +146,10 @@ def plan_cgroup(limits: Limits) -> Plan:
 
 
 def make_cgroup(plan: Plan) -> Cgroup:
-    """Make a cgroup. It has no folders if this machine does not allow one."""
+    """Make the cgroup of this plan, and return it.
+
+    The folders that this machine does not allow are left out, so it may have none.
+    """
     folders = [_make(Path(folder), settings) for folder, settings in plan.items()]
     return Cgroup(tuple(folder for folder in folders if folder is not None))
 
@@ -162,9 +173,10 @@ def _remove_cgroup(folder: Path) -> bool:
 
 
 def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
-    """Make the folder with these settings, and return it, or None if this fails.
+    """Make the folder of a cgroup with these settings, and return it.
 
-    Settings that this kernel lacks are skipped.
+    Settings that this kernel lacks are skipped. Returns None, and leaves no folder, if the folder
+    cannot be made or no setting can be written.
     """
     try:
         folder.mkdir()
@@ -182,10 +194,10 @@ def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
 
 
 def _parent_v2() -> Path:
-    """Return the cgroup in which to make others.
+    """Return the folder of the cgroup (version 2) in which to make others.
 
-    For root, this is the root cgroup. For other users, it is the cgroup of this process, which
-    systemd may have delegated to them.
+    For root, this is the root cgroup, in which the limits on memory and processes are switched on.
+    For other users, it is the cgroup of this process, which systemd may have delegated to them.
     """
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
@@ -217,7 +229,11 @@ def command(request: Mapping[str, object]) -> list[str]:
 
 
 def main() -> None:
-    """Start the box, and return when it and its cgroup are gone."""
+    """Run the reaper: start a box, and return when all its processes and its cgroup are gone.
+
+    The request is in `sys.argv[1]`; see `command`. The box ends by itself, or is ended when the
+    other end of standard input closes, which happens at the latest when the judge ends.
+    """
     from .worker.confine import libc  # needs Linux, and Windows imports this module, too
 
     request = json.loads(sys.argv[1])
@@ -247,6 +263,12 @@ def main() -> None:
 
 
 def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
+    """Replace this process by bubblewrap, with the uid of the request.
+
+    Args:
+        request: see `command`.
+        parent: the id of the reaper, with which this process ends.
+    """
     from .worker.confine import libc  # imported by main already, before the uid changes
 
     sources: list[str] = request["sources"]
@@ -272,7 +294,11 @@ def _become_box(request: dict[str, Any], parent: int) -> NoReturn:
 
 
 def _stage(sources: list[str]) -> list[str]:
-    """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
+    """Bind-mount every source below one folder that everybody may enter, and return the new paths.
+
+    They are mounted in a new mount namespace of this process. Root may read a source in a folder
+    that the box's uid may not enter.
+    """
     from .worker.confine import BIND, NEW_NS, PRIVATE, RECURSIVE, bind, check, libc, mount
 
     stage = next(s for s in _STAGES if os.path.isdir(s) and not _holds_a_source(s, sources))

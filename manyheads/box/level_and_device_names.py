@@ -1,6 +1,6 @@
-"""The names of isolation levels and devices.
+"""The names of isolation levels and devices, and the error if a machine cannot provide them.
 
-It imports almost nothing, so that commands start fast.
+This module imports almost nothing, so that commands start fast.
 """
 
 from enum import StrEnum
@@ -9,7 +9,7 @@ from ..course_fault import CourseFault
 
 
 class Level(StrEnum):
-    """How well student code is isolated. Written in every result."""
+    """The levels of isolation, from the strongest down. Every result names its level."""
 
     # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
     NAMESPACES = "namespaces"
@@ -18,14 +18,14 @@ class Level(StrEnum):
 
 
 class Device(StrEnum):
-    """Where attempts compute. Written in every result."""
+    """The device on which attempts compute. Every result names its device."""
 
     CPU = "cpu"
     CUDA = "cuda"
 
 
 class BoxUnavailable(CourseFault):
-    """This machine cannot provide the requested level.
+    """This machine cannot provide the requested level or device.
 
     The text ends with the command to run next.
     """

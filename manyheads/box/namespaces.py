@@ -1,7 +1,8 @@
 """The `namespaces` level: bubblewrap as an unprivileged uid, with a zygote that forks attempts.
 
-On a GPU, one box at a time holds the lock of the device. CUDA starts in the process of an attempt,
-not in the zygote.
+This module works out bubblewrap's arguments (`launch_request`). The reaper in `host_processes`
+starts it with them. On a GPU, one box at a time holds the lock of the device. CUDA starts in the
+process of an attempt, not in the zygote.
 """
 
 from __future__ import annotations
@@ -118,7 +119,16 @@ class NamespaceBox(WarmBox):
 def launch_request(
     bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, equipment: Equipment
 ) -> dict[str, object]:
-    """Return the request to the reaper; see `host_processes.command`."""
+    """Return the request to the reaper; see `host_processes.command`.
+
+    Args:
+        bwrap: the path of bubblewrap.
+        control_fd: the zygote's end of the control socket.
+        uid: the uid of the box, or None for this process's uid.
+        hidden: a folder that is empty in the box, at every path at which a bind shows it.
+        cgroups: the cgroup of the box.
+        equipment: additional contents of the box.
+    """
     inside = contents()
     binds = (*inside.binds, *equipment.binds)
     arguments = [*_UNSHARE, *_BOUND]
@@ -182,7 +192,7 @@ class GpuLock:
     """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
-        """Lock the first GPU that is free. Raises BoxUnavailable if none is."""
+        """Lock the first GPU that is free, as `gpu`. Raises BoxUnavailable if all are locked."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         for gpu in gpus:
             try:
@@ -207,7 +217,16 @@ class GpuBox(NamespaceBox):
     """
 
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
-        """Raise BoxUnavailable if something is missing or another box has the GPU."""
+        """Lock a GPU, and start a box that can use it.
+
+        Raises BoxUnavailable if a part of the driver is missing, if other boxes use all GPUs, or if
+        the box does not start.
+
+        Args:
+            limits: of each attempt.
+            hidden: a folder that must not be visible in the box at any path.
+            driver: the driver and the GPUs. None means the driver of this machine.
+        """
         driver = driver or find_driver()
         for says, command in gpu_obstacles(driver, uid_for_box()):
             raise BoxUnavailable(f"{says}. Next: {command}")
@@ -221,7 +240,7 @@ class GpuBox(NamespaceBox):
     def attempt(self, limits: Limits) -> Connection:
         """Return a connection to a new process in which CUDA has started.
 
-        Raises BoxUnavailable if it does not start.
+        Raises BoxUnavailable if CUDA or the process does not start.
         """
         connection = super().attempt(limits)
         start_cuda(connection)
@@ -238,9 +257,11 @@ class GpuBox(NamespaceBox):
 
 
 def start_cuda(connection: Connection) -> None:
-    """Start CUDA, and compute something. Raises BoxUnavailable, with CUDA's message, if this fails.
+    """Start CUDA in a process that has loaded no student code, and check a small computation.
 
-    This happens before student code is loaded, so that the time does not count as the attempt's.
+    This happens before student code is loaded, so that the judge does not count the time as the
+    attempt's. On failure, the process is ended, and BoxUnavailable is raised, with CUDA's message
+    if there is one.
     """
     try:
         connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)

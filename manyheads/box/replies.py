@@ -1,8 +1,9 @@
 """Read the bytes from an attempt as hostile input.
 
-A reply is accepted only if it has exactly the fields that its dataclass declares, each within its
-bounds. Otherwise BadReply is raised. A message is read in one pass. It is also refused unless
-writing the parsed header again gives the same bytes.
+A reply is accepted only if it has no fields but those that its dataclass declares, each within the
+bounds of its annotation, and if writing the parsed header again gives the same bytes. Otherwise
+BadReply is raised. The readers of all annotations are made once (`_reader`), and each message is
+read in one pass.
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ class _NotAsAgreed(Exception):
 
 
 def read_reply(payload: bytes) -> Reply:
-    """Read one reply. Raises BadReply, and nothing else, for anything that is not a reply."""
+    """Return the reply in these bytes. Raises BadReply, and nothing else, if they hold none."""
     return _consistent(cast(Reply, _read(Reply, payload)))
 
 
 def read_traced(payload: bytes) -> Traced:
-    """Read a traced call. Raises BadReply, and nothing else, for anything that is not one."""
+    """Return the traced call in these bytes. Raises BadReply, and nothing else, if they hold none.
+
+    It is also refused if its order names a step that it does not have.
+    """
     traced = cast(Traced, _read(Traced, payload))
     if any(index >= len(traced.steps) for index in traced.order):
         raise BadReply("it names a step that is not in it")
@@ -55,6 +59,7 @@ def read_traced(payload: bytes) -> Traced:
 
 
 def _consistent(reply: Reply) -> Reply:
+    """Return the same reply. Raises BadReply if two of its fields contradict each other."""
     if any(o.tensor is not None and tuple(o.tensor.shape) != o.shape for o in reply.outputs):
         raise BadReply("a tensor's shape is not the one it states")
     for entry_map in (
@@ -66,9 +71,9 @@ def _consistent(reply: Reply) -> Reply:
 
 
 def split(payload: bytes, count: int) -> list[bytes]:
-    """Return the bytes of `count` replies, each preceded by its length.
+    """Split the answer to a batch, and return the bytes of each reply without its length.
 
-    Raises BadReply, and nothing else, for anything else.
+    Raises BadReply, and nothing else, unless there are exactly `count` replies.
     """
     replies, at = [], 0
     for _ in range(count):
@@ -86,7 +91,8 @@ def split(payload: bytes, count: int) -> list[bytes]:
 def within_file(reply: Reply, lines: int) -> Reply:
     """Return the reply without line numbers beyond the file's last line.
 
-    An attempt could use such numbers to carry out information.
+    An attempt could use such numbers to carry out information. In exceptions they become None, and
+    in `parts` the last line.
     """
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
@@ -114,6 +120,7 @@ def within_file(reply: Reply, lines: int) -> Reply:
 
 
 def _read(message_type: type, payload: bytes) -> object:
+    """Return the message of this type in these bytes. Raises BadReply, and nothing else."""
     if struct.unpack("<Q", payload[:8].ljust(8, b"\xff"))[0] > min(HEADER_LIMIT, len(payload) - 8):
         raise BadReply("its header is too long")
     try:
@@ -137,7 +144,10 @@ def _read(message_type: type, payload: bytes) -> object:
 
 @cache
 def _reader(annotation: Any) -> _Read:
-    """Return a function that reads a value of this annotation."""
+    """Return a function that reads a value of this annotation, and raises _NotAsAgreed or BadReply.
+
+    The function gets a part of the message's body, and the message's tensors.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         unbounded, bound = arguments
@@ -165,13 +175,18 @@ def _plain(expected_type: type) -> _Read:
 
 
 def _text(value: Any, tensors: Sequence[Tensor]) -> str:
-    """Read a text. One with a lone surrogate is refused, because it cannot be encoded."""
+    """Return a text. A text with a lone surrogate is refused, because it cannot be encoded."""
     if type(value) is not str or any("\ud800" <= letter <= "\udfff" for letter in value):
         raise _NotAsAgreed
     return value
 
 
 def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
+    """Return a reader that refuses values out of bounds.
+
+    A bound is the allowed values, a pattern of the whole text, or the limits of `_size`.
+    """
+
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         parsed = unbounded(value, tensors)
         if isinstance(bound, frozenset):
@@ -188,12 +203,15 @@ def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[s
 
 
 def _size(parsed: Any) -> int:
+    """Return a whole number itself, and the number of elements of any other value."""
     if type(parsed) is int:
         return parsed
     return parsed.numel() if type(parsed) is Tensor else len(parsed)
 
 
 def _either(readers: Sequence[_Read]) -> _Read:
+    """Return a reader that tries these readers in order."""
+
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
         for reader in readers[:-1]:
             try:
@@ -232,6 +250,10 @@ def _tensor(value: Any, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _record(record_type: Any) -> _Read:
+    """Return a reader of a dataclass, each field by its annotation.
+
+    A field may be missing if it has a default. A field that is not declared raises BadReply.
+    """
     readers = {
         name: _reader(annotation)
         for name, annotation in get_type_hints(record_type, include_extras=True).items()
@@ -257,6 +279,7 @@ def _record(record_type: Any) -> _Read:
 
 
 def _fields(value: Any, tag: str) -> dict[str, Any]:
+    """Return the value if it is a dict with this tag. Raises _NotAsAgreed if not."""
     if type(value) is not dict or value.get("$") != tag:
         raise _NotAsAgreed
     return value

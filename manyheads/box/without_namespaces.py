@@ -39,9 +39,10 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def open_own_box(*, meta: bool = False) -> Box:
-    """Return a box for the student's own check.
+    """Return a box for the student's own check. If it is a `ForkedBox`, this process forks at once.
 
-    It forks attempts if this is safe. Otherwise it starts a new interpreter for each attempt.
+    It forks attempts if this process has a single thread and the system has pidfds. Otherwise it
+    starts a new interpreter for each attempt.
 
     Args:
         meta: whether calls will have meta tensors. If so, the modules that they need are imported
@@ -95,7 +96,7 @@ def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None
 
     Args:
         control: the zygote's end of the control socket.
-        meta: see `open_own_box`.
+        meta: whether to import the modules that calls with meta tensors need.
         modules: the packages that attempts may import.
     """
     # imported late, because it needs modules that only Linux has
@@ -125,7 +126,8 @@ class UserBox(WarmBox):
         """Start the zygote.
 
         Raises BoxUnavailable if this process is not root, because only root can start a process
-        with another uid.
+        with another uid. Also raises it if this user namespace has no other uid, or if the zygote
+        does not start.
         """
         uid = uid_for_box()
         if uid is None:
@@ -195,7 +197,11 @@ class ProcessBox:
     level = Level.PROCESS
 
     def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process. Raises BoxUnavailable."""
+        """Return a connection to a new process, in which CUDA has started if `limits` ask for it.
+
+        Raises BoxUnavailable if no process connects within _PATIENCE seconds, or if CUDA does not
+        start.
+        """
         passed = ("PATH", "SYSTEMROOT", *(_FOR_CUDA if limits.device == CUDA else ()))
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
         password = secrets.token_bytes(_PASSWORD)
@@ -249,19 +255,29 @@ class ProcessBox:
 def start(
     code: str, folder: str, environment: Mapping[str, str], **options: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a fresh interpreter that runs this code. Its output is discarded."""
+    """Start a fresh interpreter that runs this code, and discard its output.
+
+    Args:
+        code: the code.
+        folder: the working folder.
+        environment: all environment variables.
+        **options: further arguments of Popen.
+    """
     command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
     options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=folder, env=environment, **options)
 
 
 def site_packages() -> list[str]:
-    """Return the folders with the installed packages that an attempt may import."""
+    """Return the folders of `sys.path` in which packages are installed."""
     return [path for path in sys.path if path.endswith("site-packages")]
 
 
 def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.socket:
-    """Return the first connection that sends the password. Raises TimeoutError."""
+    """Return the first connection that sends the password, and close all others before it.
+
+    Raises TimeoutError if there is none at the deadline (of `time.monotonic`).
+    """
     while (seconds_left := deadline - time.monotonic()) > 0:
         server.settimeout(seconds_left)
         connected = server.accept()[0]
@@ -280,6 +296,7 @@ def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.s
 
 
 def _interpreter_code(limits: Limits) -> str:
+    """Return the code of a fresh interpreter, which serves one attempt with these limits."""
     root, fields = (
         str(Path(__file__).parents[2]),
         {**dataclasses.asdict(limits), "device": str(limits.device)},
@@ -294,10 +311,11 @@ def _interpreter_code(limits: Limits) -> str:
 def _end(
     process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float
 ) -> int | None:
-    """End the process, and remove its folder.
+    """End the process and its session, remove its folder, and return the exit code.
 
-    Returns the exit code in the convention of Popen. Returns None if the process had to be killed
-    on Windows, because the code then shows only that.
+    A process that ends by itself within 0.05 s is not killed. The exit code follows the convention
+    of Popen. It is None if the process had to be killed on Windows, because there it would show
+    nothing else. Raises subprocess.TimeoutExpired if the killed process does not end in `seconds`.
     """
     code: int | None = None
     try:

@@ -1,4 +1,10 @@
-"""The judge's side of a zygote: request attempts from it, and end them."""
+"""The judge's side of a zygote: request attempts from it, and end them.
+
+A request goes over the control socket, together with the attempt's ends of two pipes and of a
+lifeline. The zygote forks, and sends the files that count the attempt's time over the lifeline.
+When the judge shuts its end of the lifeline down, the zygote's supervisor kills the attempt and
+answers with its exit status. `worker/zygote.py` is the other side.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +46,14 @@ class WarmBox(ABC):
     def attempt(self, limits: Limits) -> Connection:
         """Return a connection to a new process.
 
-        The zygote is replaced first if it has ended. It is also replaced if its latest attempt does
-        not end, because that attempt must not run beside the next one.
+        If the latest attempt is being ended, it must not run beside the next one. So this method
+        first waits up to SLOW_END_SECONDS for its end. If it does not end, or if the zygote itself
+        has ended, a new zygote is started. An attempt whose connection is still open is left
+        running.
+
+        Raises:
+            BoxUnavailable: no new zygote starts.
+            OSError: the new zygote does not fork.
         """
         if not (self._lifeline and self._lifeline.still_ends(SLOW_END_SECONDS)):
             with contextlib.suppress(OSError):  # the zygote ends just now
@@ -75,7 +87,7 @@ class WarmBox(ABC):
         """End the zygote and all its attempts."""
 
     def _has_started(self) -> bool:
-        """Wait until the zygote is ready. Returns False if it does not become ready."""
+        """Return whether the zygote reports within START_SECONDS that it is ready."""
         self._control.settimeout(START_SECONDS)
         try:
             return self._control.recv(len(READY)) == READY
@@ -83,7 +95,11 @@ class WarmBox(ABC):
             return False
 
     def _new_attempt(self, limits: Limits) -> Connection:
-        """Have the zygote fork a process. Raises OSError."""
+        """Have the zygote fork a process, and return a connection to it.
+
+        `_lifeline` is then the lifeline of this process. Raises OSError if the zygote has ended, or
+        does not answer within START_SECONDS.
+        """
         (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()
         data = Channel(_file(ours_in, "rb"), _file(ours_out, "wb"))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -106,16 +122,18 @@ class WarmBox(ABC):
 
 
 class Lifeline:
-    """A socket to the supervisor that ends one attempt and reports its exit status."""
+    """The judge's end of a socket on which the supervisor ends one attempt and reports its end."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._is_ending = False
 
     def end(self, seconds: float) -> int | None:
-        """Have the supervisor end the attempt, and return the exit status that it reports.
+        """Have the supervisor kill the attempt, and return its exit code.
 
-        Returns None if the status is not known after so many seconds.
+        The exit code follows the convention of Popen: −9 after signal 9. Returns None if no status
+        arrives within `seconds`, if the supervisor has ended, or if an earlier call has returned
+        the status.
         """
         self._is_ending = True
         with contextlib.suppress(OSError):
@@ -123,15 +141,20 @@ class Lifeline:
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Return whether `end` was called, but the attempt does not end within so many seconds.
+        """Return whether the attempt is still being ended after up to `seconds` more seconds.
 
-        The attempt has ended when all processes that it started have ended, too.
+        Returns False at once if `end` has not been called. The supervisor reports the end of an
+        attempt when the processes that it started have been killed, too.
         """
         if self._is_ending:
             self._wait(seconds)
         return self._is_ending
 
     def _wait(self, seconds: float) -> int | None:
+        """Wait up to `seconds` for the report of the attempt's end, and return its exit code.
+
+        Returns None if no report arrives. Unless the time is over, the socket is then closed.
+        """
         try:
             if not select.select([self._ours], [], [], seconds)[0]:
                 return None
@@ -145,7 +168,7 @@ class Lifeline:
 
 
 def _file(pipe: int, mode: str) -> io.FileIO:
-    """Return our end of a pipe as a file that does not block, and enlarge the pipe."""
+    """Enlarge a pipe if the system allows it, and return our end as a file that does not block."""
     import fcntl  # Windows has none
 
     os.set_blocking(pipe, False)
@@ -155,14 +178,17 @@ def _file(pipe: int, mode: str) -> io.FileIO:
 
 
 def uid_for_box() -> int | None:
-    """Return an unprivileged uid for this process's box, or None if this process is not root."""
+    """Return an unprivileged uid for this process's box, or None if this process is not root.
+
+    The uid depends on the process id, so judges that run side by side rarely share one.
+    """
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
 def refuse_alone() -> None:
-    """Raise BoxUnavailable if this process looks like root and no other user is mapped.
+    """Raise BoxUnavailable if this process is root of a user namespace that has no other user.
 
-    This is so after `unshare -r`.
+    `unshare -r` makes such a namespace. Nothing is raised if /proc/self/uid_map cannot be read.
     """
     try:
         mapped = sum(

@@ -1,7 +1,25 @@
 """The names that authors of checks and mutants import: `check`, the asserts, `Mutant` and others.
 
-The other modules of this package define how calls are put to an implementation and how its answers
-are compared.
+Input: an implementation (an attempt, the reference or a mutant), and random numbers (`Draw`).
+Output: a check returns, or raises CheckFailed with the sentence that the student reads.
+
+1. `check` marks a function as a check. `function_contract` and `module_contract` return checks of
+   general requirements (`contract`, with `module_expectations`).
+2. A check draws inputs and calls an `Implementation`. Its `Runner` makes the call in the box or in
+   the judge's process (`runner`).
+3. The reply comes back as an `Answer`, which is used like a tensor. If the attempt raised, using
+   the answer raises AttemptRaised, and `explain_exceptions` says why in a sentence.
+4. `asserts` compare the answer with the reference or with values that the check computed.
+5. `preconditions` have further calls made before checks of form count.
+6. `edit` and `Mutant` make wrong attempts from the reference, for the diagnosis (`hidden_check`).
+
+For example, this check passes if the attempt's `attend` returns the reference's numbers:
+
+    @check(points=1, layer="values")
+    def test_attends(attempt, reference, draw):
+        "weighs the values"
+        q, k, v = draw(2, 5, 8), draw(2, 5, 8), draw(2, 5, 8)
+        assert_matches(attempt.attend(q, k, v), reference.attend(q, k, v))
 """
 
 from ..box.worker.messages import (

@@ -1,4 +1,8 @@
-"""The answer of an attempt: to a call, to one step of the call, or one part of a step's result."""
+"""The answer of an attempt: to a call, to one step of the call, or one part of a step's result.
+
+`Answer` joins a call and its reply. Checks use it like a tensor, and it raises CheckFailed or
+AttemptRaised if there is no such tensor. The other functions convert the outputs of replies.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +53,9 @@ class Answer:
         return f"{name} of call {self.step + 1}" if self.call.then else name
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a part of the answer, or numbers of the tensor if it is one tensor.
+        """Return a part of the answer, or numbers of the tensor if the answer is one tensor.
 
-        Raises IndexError or KeyError if there is no such part.
+        Raises IndexError or KeyError if the answer has no such part.
         """
         if self.form.is_leaf:
             return self.output[key]
@@ -69,7 +73,7 @@ class Answer:
         return function(*map(plain, args), **{k: plain(v) for k, v in (kwargs or {}).items()})
 
     def leaves(self) -> Iterator[Answer]:
-        """Yield the leaves of the answer that are not opaque."""
+        """Yield each leaf of the answer that is not opaque, as an answer."""
         for path, form in self.form.leaves(self.path):
             if form.kind != "opaque":
                 yield replace(self, path=path)
@@ -109,12 +113,18 @@ class Answer:
 
     @property
     def device(self) -> str:
-        """The device of the output as the attempt returned it."""
+        """The device of the output as the attempt returned it, such as "cpu", or "" without one.
+
+        Raises CheckFailed if the attempt raised.
+        """
         return self._raw_outputs()[0].device or ""
 
     @property
     def kind(self) -> str:
-        """The kind of the output: "tensor", or the name of the type."""
+        """The kind of the output: "tensor", or the name of the type.
+
+        Raises CheckFailed if the attempt raised.
+        """
         return self._raw_outputs()[0].kind
 
     def wrong_type(self, expected: str, came: str) -> CheckFailed:
@@ -154,7 +164,7 @@ class Answer:
 
     @property
     def raised(self) -> Raised | None:
-        """The attempt's exception."""
+        """The attempt's exception, or None if it raised none."""
         return self.reply.raised
 
     @property
@@ -163,13 +173,19 @@ class Answer:
         return "" if self.reply.raised is None else self.reply.raised.message
 
     def gradient(self, name: str) -> Tensor | None:
-        """Return the gradient of "args.0" or of a parameter, or None if it has no gradient."""
+        """Return the gradient of "args.0" or of a parameter, or None if it has no gradient.
+
+        Raises CheckFailed if the attempt raised, or if the result has another structure.
+        """
         self.must_return()
         gradient = self.reply.gradients.get(name)
         return None if gradient is None else wide(gradient)
 
     def must_return(self) -> None:
-        """Raise AttemptRaised if the attempt raised, CheckFailed if the structure is wrong."""
+        """Raise AttemptRaised if the attempt raised, CheckFailed if the structure is wrong.
+
+        A student reads which structure was expected, and which type was returned.
+        """
         if self.reply.raised is not None:
             raise AttemptRaised(self.reply.raised)
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
@@ -184,6 +200,7 @@ class Answer:
                 )
 
     def _raw_outputs(self) -> list[Output]:
+        """Return the output of each run. Raises TypeError if the answer is not one tensor."""
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
             raise TypeError(
@@ -208,7 +225,7 @@ class Answer:
     if not TYPE_CHECKING:  # so that mypy still finds misspelt names in the engine
 
         def __getattr__(self, name: str) -> Any:
-            """Return this attribute of the output, such as `shape` or `sum`."""
+            """Return this attribute of the output, such as `shape` or `sum`. Raises CheckFailed."""
             if name.startswith("_") or not hasattr(Tensor, name):
                 raise AttributeError(f"an answer has no {name}")
             return getattr(self.output, name)
@@ -224,7 +241,11 @@ class Answer:
 
 
 def plain(value: Any) -> Any:
-    """Return the output of an answer, the same for answers in a list or tuple, or the value."""
+    """Return the output of an answer, and any other value unchanged.
+
+    Answers in lists and tuples are replaced by their outputs, too. Raises CheckFailed if an answer
+    has no output.
+    """
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
     return value.output if isinstance(value, Answer) else value
@@ -265,13 +286,16 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 def has_numbers(reply: Reply) -> bool:
-    """Return whether the reply has a finite number. Tensors on the meta device have none."""
+    """Return whether the reply has a finite number and no exception.
+
+    Tensors on the meta device have no numbers.
+    """
     tensors = [out.tensor for out in reply.outputs if out.tensor is not None]
     return reply.raised is None and any(bool(tensor.isfinite().any()) for tensor in tensors)
 
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
-    """Return all numbers of a reply in one row.
+    """Return (N,), all numbers of a reply in float64. Raises RuntimeError if it has no tensor.
 
     Args:
         reply: the reply.

@@ -282,7 +282,8 @@ def assert_refused(
         got: an answer of the attempt to a call that it should refuse.
         subject: the reason to refuse, as the beginning of a sentence: "T = 0" gives "T = 0 is
             accepted in silence".
-        also: names of further exceptions that are accepted, such as `("RuntimeError",)`.
+        also: names of further exceptions that are accepted, such as `("RuntimeError",)`. A
+            NotImplementedError never is.
         suspect: the id of a misconception that is proved if nothing is raised.
     """
     raised = got.raised
@@ -312,15 +313,15 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
-    """Return the largest difference as a fraction of `scale`.
+    """Return the largest difference as a fraction of `scale`, or itself if the scale is 0.
 
     Equal infinities agree, NaN agrees with nothing. The result is inf if the tensors differ in an
-    infinity or a NaN.
+    infinity or a NaN, and 0 if they are empty.
 
     Args:
         got: the actual values.
-        want: the expected values.
-        scale: the default is the largest finite expected value.
+        want: the expected values, of the same shape.
+        scale: the default is the largest finite expected value, in absolute terms.
     """
     if got.numel() == 0:
         return 0.0
@@ -339,7 +340,8 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
 def relative_change(original: Tensor, edited: Tensor) -> Tensor:
     """Return how much the output of each token changed, as a fraction of the largest output.
 
-    Example: `expect(moved(y.output, y_of_edited.output)[:, :t].max() < 1e-5, "it sees the future")`
+    Example: `change = relative_change(y.output, y_of_edited.output)`, then
+    `expect(change[:, :t].max() < 1e-5, "it sees the future")`
 
     Args:
         original: (B, T, C), the output for the original input.
@@ -358,6 +360,7 @@ def _label_of(value: Answer | Tensor) -> str:
 
 
 def _tensor(value: object) -> Tensor:
+    """Return a tensor, the output of an answer, or the numbers of another value."""
     if isinstance(value, Tensor):
         return value
     return (
@@ -366,6 +369,7 @@ def _tensor(value: object) -> Tensor:
 
 
 def _worst_position_and_count(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
+    """Return the index of the largest difference, and the number of values that differ."""
     error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(
         float("inf")
     )
@@ -377,7 +381,7 @@ def _worst_position_and_count(got: Tensor, want: Tensor) -> tuple[tuple[int, ...
 
 
 def _by(error: float) -> str:
-    """Return the size of an error for a message, or "" if it is not slight."""
+    """Return the end of a sentence about a slight error, or "" if the error is not slight."""
     return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
 
 
@@ -484,7 +488,7 @@ def _runs(row: Tensor, x: Tensor) -> Iterator[tuple[slice, list[Index]]]:
 
 
 def _origins(numbers: Tensor, x: Tensor) -> list[Index]:
-    """Return the index in x of each number. Returns [] if a number is not in x."""
+    """Return the index in x of each number, or [] if any number is not in x."""
     distances = (numbers[:, None] - x.flatten()).abs().nan_to_num(torch.inf)
     distance, nearest = distances.min(dim=1)
     if distance.max() > SAME_NUMBER:
@@ -528,7 +532,7 @@ def changed_positions(
     """Return the positions at which two answers differ.
 
     It states a metamorphic relation: if x is edited at one position, these are the positions that
-    depend on it.
+    depend on it. Fails if the answers have different shapes.
 
     Example: `edited[:, t:] += 1`, then
     `later = changed_positions(attempt.attend(x), attempt.attend(edited), axes=1, tolerance=1e-5)`

@@ -93,7 +93,14 @@ def module_contract(module: object, **requirements: Words) -> list[Callable[...,
 def _as_check(
     requirement: Callable[..., None], name: str, title: str, **mark: Any
 ) -> Callable[..., None]:
-    """Return a function or method as a check with this name and sentence."""
+    """Return a function or method as a check with this name and sentence.
+
+    Args:
+        requirement: takes the attempt, the reference and `draw`.
+        name: the id of the check.
+        title: the sentence that the student reads.
+        **mark: the arguments of `check`.
+    """
 
     def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
         requirement(attempt, reference, draw)
@@ -134,7 +141,7 @@ class Requirement:
 def _check_of(
     requirement: Requirement, arguments: Arguments, points: float, title: str, hint: str
 ) -> Callable[..., None]:
-    """Return a requirement as a check."""
+    """Return a check that judges a requirement for one function after the other."""
 
     def judge(attempt: Implementation, reference: Implementation, draw: Draw) -> None:
         for name, named_arguments in arguments(draw).items():
@@ -145,6 +152,10 @@ def _check_of(
 
 
 def _lets_gradients_through(case: Case) -> None:
+    """Fail unless the gradients of the floating-point arguments are the reference's.
+
+    These arguments must be the first ones of the function.
+    """
     name, args, attempt = case.name, case.values, case.attempt
     floating = [
         argument
@@ -174,6 +185,10 @@ def _leaves_its_arguments(case: Case) -> None:
 
 
 def _keeps_the_dtype(case: Case) -> None:
+    """Fail unless the attempt works in both dtypes, and returns a tensor in the same dtype.
+
+    If the function returns several parts, only the first one is examined.
+    """
     answers = {
         dtype: case.attempt.with_options(dtype=dtype).call(case.name, *case.values)
         for dtype in DTYPES
@@ -191,6 +206,10 @@ def _keeps_the_dtype(case: Case) -> None:
 
 
 def _works_on_the_device(case: Case) -> None:
+    """Fail if the attempt mixes devices, or does not return meta tensors for meta tensors.
+
+    If it raises for another reason on the meta device, it must answer on its own device.
+    """
     name, args, attempt = case.name, case.values, case.attempt
     has_tensor = any(isinstance(value, Tensor) for value in args)
     # without a tensor among the arguments, device= gives the device
@@ -218,6 +237,10 @@ def _works_on_the_device(case: Case) -> None:
 
 
 def _stays_on_the_device(case: Case) -> None:
+    """Fail if the attempt mixes devices, or returns a tensor on another one than its arguments.
+
+    If it raises for another reason on the meta device, only its own device counts.
+    """
     name, args, attempt = case.name, case.values, case.attempt
     at_home = attempt.call(name, *args)
     on_meta = attempt.with_options(watch=True).call(name, *map(_to_meta, args))
@@ -241,7 +264,7 @@ def _expect_device(name: str, answer: Answer, device: str) -> None:
 
 
 def _to_meta(value: object) -> object:
-    """Return a tensor, or a module's weights, on the meta device."""
+    """Return a tensor on the meta device, a StandIn with its weights there, or the same value."""
     if isinstance(value, StandIn):
         linears = {name: weight.to("meta") for name, weight in value.linears.items()}
         return replace(value, linears=linears)

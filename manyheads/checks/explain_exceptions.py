@@ -34,9 +34,9 @@ _OTHER_TENSORS = frozenset(
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
-    """Return one line of printable characters, cut at `limit`.
+    """Return the text as one line of printable characters, cut at `limit` with "…".
 
-    `::` is shortened, because it starts a command to a CI runner.
+    `::` becomes `:`, because it starts a command to a CI runner.
 
     Args:
         text: any text.
@@ -49,9 +49,9 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
 
 
 def join_sentences(*sentences: str) -> str:
-    """Return the sentences that are not empty on one line, with one full stop or ? after each.
+    """Return the sentences in one line, without empty ones.
 
-    The end of the last sentence is not changed.
+    Each but the last gets a full stop, unless it ends with one or with a question mark.
     """
     *earlier, last_sentence = [*filter(None, sentences)] or [""]
     return (
@@ -64,9 +64,13 @@ def join_sentences(*sentences: str) -> str:
 
 
 def kind_name(type_name: str) -> str:
-    """Return the type of a return value in words that may be shown.
+    """Return the type of a return value in words that may be shown: "a tensor", "a list of 3".
 
-    Only common types are named, because an attempt could carry out information in other names.
+    Only common types are named, because an attempt could carry out information in other names. All
+    others are "an object of another type".
+
+    Args:
+        type_name: the kind of an output, or the type from a misfit.
     """
     if type_name == "NoneType":
         return "None: is a return missing at its end?"
@@ -85,7 +89,7 @@ def kind_name(type_name: str) -> str:
 
 
 def form_name(form: Form) -> str:
-    """Return the required structure in words: "a pair (y, cache)"."""
+    """Return the required structure in words: "a tensor", "a pair (y, cache)"."""
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"
     how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(
@@ -94,7 +98,7 @@ def form_name(form: Form) -> str:
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many
 
 
-# Only these type names may be shown. In place of another name, "an exception of its own" is shown.
+# Only these type names may be shown. `explain` replaces all others.
 _KNOWN = frozenset(
     """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception
     FileNotFoundError FloatingPointError ImportError IndentationError IndexError KeyError
@@ -133,6 +137,7 @@ class Kind:
 
 
 def _read() -> tuple[Kind, ...]:
+    """Return the kinds of kinds.yaml, in their order."""
     text = Path(__file__).with_name("kinds.yaml").read_bytes()
     exception_kinds = []
     for row in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -147,7 +152,11 @@ _LEFT_OPEN = next(exception_kind for exception_kind in KINDS if exception_kind.i
 
 
 def kind_of(raised: Raised) -> Kind | None:
-    """Return the first kind that matches, or None."""
+    """Return the first kind that fits the exception, or None.
+
+    Kinds that are marked `first` come before all others. A NotImplementedError in a function that
+    the student has begun to write is of the kind "left_open".
+    """
     exception_kind = next((candidate for candidate in _IN_ORDER if candidate.fits(raised)), None)
     return (
         _LEFT_OPEN
@@ -200,7 +209,7 @@ def is_undefined(raised: Raised) -> bool:
 
 
 def missing_name(raised: Raised | None) -> str:
-    """Return the name that is not defined, or "" if the call raised for another reason or not."""
+    """Return the name that the file does not define, or "" if the call failed otherwise or not."""
     match = (
         _MISSING.match(raised.message)
         if raised and raised.type in ("NameError", "AttributeError")
@@ -217,14 +226,14 @@ def is_shape_fault(raised: Raised) -> bool:
 def is_dtype_fault(raised: Raised) -> bool:
     """Return whether an operation got tensors of different dtypes.
 
-    Then the reply to the same call in the other dtype shows more.
+    Then the reply to the same call in another dtype shows more about the attempt.
     """
     exception_kind = kind_of(raised)
     return exception_kind is not None and exception_kind.misconception == "hard_coded_dtype"
 
 
 def explain(raised: Raised) -> str:
-    """Return a sentence with the type of the exception, the line, and the meaning."""
+    """Return a sentence with the type of the exception, and the line and the meaning if known."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     exception_kind = kind_of(raised)
     # If the message contains the text given here, the exception has another cause than its kind.
@@ -242,11 +251,11 @@ def explain(raised: Raised) -> str:
 
 
 def describe_exception(raised: Raised, requirement: str = "", *, is_shown: bool = True) -> str:
-    """Return one sentence about the exception.
+    """Return a text about the exception: its meaning, its message, and the requirement.
 
     Args:
         raised: the exception.
-        requirement: a sentence about the behaviour that is required instead.
+        requirement: a sentence about the required behaviour, or "".
         is_shown: whether to include the exception's message. Only the student may see it, and only
             if the call has no hidden inputs.
     """

@@ -171,7 +171,7 @@ class AttemptRaised(CheckFailed):
 
 
 def input_seed(secret: bytes, *labels: str) -> int:
-    """Return a 63-bit seed: HMAC-SHA256 of the parts under the course secret."""
+    """Return a 63-bit seed: a part of the HMAC-SHA256 of the labels under the course secret."""
     digest = hmac.new(secret, "\0".join(labels).encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
@@ -233,9 +233,10 @@ class Draw:
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
-        """Return integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
+        """Return integers that differ pairwise, by name: `draw.sizes(B=[5, 7], T=(9, 13))`.
 
-        A tuple is a range with both ends included; a list contains the integers to choose from.
+        A tuple is a range with both ends included; a list contains the integers to choose from. The
+        choices must allow a result: numbers are drawn until they differ.
         """
         allowed = {
             name: choice if isinstance(choice, list) else range(choice[0], choice[1] + 1)
@@ -265,10 +266,10 @@ class Edit:
     changes: Mapping[str, str]  # text of the reference -> its replacement
 
     def apply(self, reference_text: str) -> str:
-        """Return the edited text of the reference.
+        """Return the edited text of the reference, with one replacement after the other.
 
         Raises EditError unless each text occurs exactly once, in the reference or between the
-        solution's marks.
+        solution's marks, at its turn.
         """
         edited_text = reference_text
         for old, new in self.changes.items():
@@ -281,7 +282,7 @@ def _offset(reference_text: str, old: str) -> int:
     """Return the offset of the text `old` in the reference.
 
     The text may also occur in the explanations of the lesson. Then the occurrence between the
-    solution's marks counts.
+    solution's marks counts. Raises EditError unless there is exactly one.
     """
     solutions = [match.span() for match in _SOLUTIONS.finditer(reference_text)]
     spans = [(0, len(reference_text)), *solutions]
@@ -422,11 +423,12 @@ class Sizes:
                 self.choices[name] = choice
 
     def __call__(self, draw: Draw, **fixed: int) -> SimpleNamespace:
-        """Return the sizes by name.
+        """Return sizes that differ pairwise, by name.
 
         Args:
             draw: draws the sizes.
-            fixed: sizes that are not drawn. The sizes that follow from them change with them.
+            **fixed: sizes that replace drawn ones, and may equal others. The sizes that follow from
+                them change with them.
         """
         while True:
             s = self.replace(draw.sizes(**self.choices), draw)
@@ -436,7 +438,13 @@ class Sizes:
     def replace(
         self, s: SimpleNamespace, draw: Draw | None = None, **sizes: int
     ) -> SimpleNamespace:
-        """Return the same sizes, except for these and for those that follow from them."""
+        """Return the same sizes, except for these and for those that follow from them.
+
+        Args:
+            s: sizes by name.
+            draw: draws the sizes whose rule draws one; without such a rule, it is not needed.
+            **sizes: the sizes to replace.
+        """
         s = replace_sizes(s, **sizes)
         for name, rule in self.following.items():
             setattr(s, name, rule(s, draw))
@@ -446,7 +454,7 @@ class Sizes:
 def replace_sizes(s: SimpleNamespace, **sizes: int) -> SimpleNamespace:
     """Return the same sizes, except for these.
 
-    Example: `for case in (s, changed(s, T=1)): …`
+    Example: `for case in (s, replace_sizes(s, T=1)): …`
 
     Args:
         s: sizes by name.

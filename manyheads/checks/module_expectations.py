@@ -27,7 +27,7 @@ from .hidden_check import CheckFailed
 from .runner import Implementation, ImplementationModule
 
 Tensors = Mapping[str, Tensor]
-_NEAR, _FAR = 0.01, 0.02  # along a direction through all tensors, large enough for float32
+_NEAR, _FAR = 0.01, 0.02  # steps along a direction through all tensors; float32 resolves them
 
 
 def is_cut(
@@ -40,7 +40,10 @@ def is_cut(
 ) -> bool:
     """Return whether the gradients contradict the attempt's own output.
 
-    A step along the missing part of the gradient shows it.
+    The missing part is the difference between the reference's gradients and the attempt's. The
+    output is computed a little way along this direction, forwards and backwards. If its slope there
+    is another than the gradients claim, and is the same at twice the distance, the graph is cut.
+    Gradients of a wrong shape or with infinite numbers are no proof.
 
     Args:
         output: returns the attempt's output for these weights and this x.
@@ -82,8 +85,9 @@ def is_cut(
 def is_cut_in_part(attempt: Implementation, got: Answer, want: Answer, cotangent: Tensor) -> bool:
     """Return whether the values of a function are right and its gradient contradicts them.
 
-    If the values are wrong, a detached part is a consequence: for example, a detached maximum
-    cancels only in right values.
+    If the values are wrong, or an argument was changed in place, the result is False. A detached
+    part may then be harmless in itself: for example, a detached maximum cancels only in right
+    values.
 
     Args:
         attempt: the attempt that gave the answer.
@@ -125,13 +129,13 @@ def expect_gradients(
     path: str = "",
     missing: str = "",
 ) -> None:
-    """Fail unless the gradients of these names are the reference's.
+    """Raise CheckFailed unless the gradients of these names are the reference's.
 
     Args:
         got: the attempt's answer to a call with gradients.
         want: the reference's answer to the same call.
         names: the names of the gradients, as `assert_gradients_match` takes them.
-        cut: returns whether the graph is to blame if they are not.
+        cut: returns whether the graph is cut. It is called only if the gradients differ.
         path: the evidence's name for the path that the call takes.
         missing: the misconception that a missing gradient proves on its own.
     """
@@ -147,7 +151,11 @@ def expect_gradients(
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
     """Return the names of the matrices that do not affect the output.
 
-    Reversing the columns of such a matrix changes nothing, at the same seed.
+    If the columns of such a matrix are reversed, the output at the same seed is the same.
+
+    Args:
+        ask: returns the attempt's answer with these weights.
+        weights: the weights by name. Those with a single axis are not examined.
     """
     baseline = ask(weights).output.nan_to_num()
     changed = {
@@ -176,9 +184,9 @@ def copies_of(x: Tensor) -> Tensor:
 def is_dropped(output: Tensor, again: Tensor, heads: int) -> bool:
     """Return whether dropout alone can explain the differences between copies of one token.
 
-    A single token has one weight for each head. So in each copy each head is there or not, or each
-    channel is there or 0. Noise would give every copy other numbers. Weights that are made anew in
-    every call would give all copies the same numbers, and other numbers with another seed.
+    A single token has one weight for each head. So in each copy, each head is present or 0, or each
+    channel is present or 0. Noise would give every copy other numbers. Weights that are made anew
+    in every call would give all copies the same numbers, and other numbers with another seed.
 
     Args:
         output: the output for `copies_of` one token, (copies, 1, C).
@@ -205,7 +213,7 @@ RARE = 1e-12
 
 
 def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
-    """Fail if no gradient can be computed in training mode with dropout.
+    """Raise CheckFailed if autograd complains in training mode of a change in place.
 
     Args:
         module: with a cotangent, and with the dropout rate RARE.
@@ -224,7 +232,7 @@ def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
 
 Args = Sequence[Any]
 
-P = 0.5
+P = 0.5  # the dropout rate in `judge_modes_again`
 KEPT, OTHERWISE = (
     "state_kept",
     "is answered otherwise than by a fresh one: something of an earlier call is left",
@@ -236,9 +244,10 @@ HINT = (
 
 
 def judge_again(module: ImplementationModule, original: Args, alike: Args, resized: Args) -> None:
-    """Fail unless one instance answers each of several calls as a fresh instance would.
+    """Raise CheckFailed unless one instance answers several calls as fresh instances would.
 
-    The calls come in two orders in eval mode, and then in training mode and eval mode by turns.
+    The calls come in two orders in eval mode, and then in training mode and eval mode by turns. The
+    answers to `original` and `alike` must also differ, and the first must not be its input.
 
     Args:
         module: the description of the module, in eval mode and without dropout. A call returns one
@@ -281,8 +290,8 @@ def answers_of(
 ) -> list[Answer]:
     """Return the answers of one instance to these calls.
 
-    With `by_turns`, every second call is in eval mode. Fails if the instance raises an exception
-    and fresh instances do not.
+    With `by_turns`, every second call is in eval mode. Raises CheckFailed if the instance raises an
+    exception; the evidence depends on whether a fresh instance raises for one of the calls, too.
     """
     sequence = module.sequence()
     for n, args in enumerate(calls):
@@ -308,7 +317,7 @@ def fresh_one(module: ImplementationModule, args: Args) -> Tensor | None:
 
 
 def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -> None:
-    """Fail unless eval mode turns dropout off, and training mode turns it on again.
+    """Raise CheckFailed unless eval mode turns dropout off, and training mode turns it on again.
 
     One instance is called in training mode, in eval mode, and in training mode again. It must drop
     the same share both times, and in eval mode all copies must get the same answer.
@@ -354,7 +363,7 @@ def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -
 
 
 def moved_after_a_call(inputs: Sequence[Tensor]) -> MovedAfterACall:
-    """Return what to put around a call: the module first answers once, and then moves to "meta".
+    """Return a value for the option `around`: the module first answers once, then moves to "meta".
 
     Args:
         inputs: tensors of the shapes of the first call's arguments. A floating-point one is

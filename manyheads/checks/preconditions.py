@@ -87,10 +87,12 @@ class Judged:
 
 
 def first_failed_condition(conditions: Iterable[Judged]) -> str:
-    """Return the message of the first condition that is not met, or "" if all are met.
+    """Return the message of a condition that is not met, or "" if the function meets them.
 
     One met condition with the rule "interaction" or "weighing" is enough, because each of these
-    tries another magnitude of the input, or another path.
+    tries another magnitude of the input, or another path. If all of these fail, the first one has
+    the message. Otherwise, each condition with the rule "limit" must be met, and the first one that
+    fails has the message.
     """
     judged = list(conditions)
     asking = [condition for condition in judged if condition.rule != "limit"]
@@ -110,7 +112,10 @@ def judged_beside(condition: Condition, reference: Answer) -> Judged:
 
 
 def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
-    """Return the same as `judged_beside`, if the numbers of the reference are known."""
+    """Return the condition's numbers together with the known numbers of the reference.
+
+    Raises CheckFailed as `judged_beside` does.
+    """
     actual = _numbers(condition.answer)
     if actual.dim() == 0 or len(actual) != len(expected) or not actual.numel():
         evidence = Evidence(
@@ -123,6 +128,7 @@ def judged_beside_numbers(condition: Condition, expected: Tensor) -> Judged:
 
 
 def _numbers(answer: Answer) -> Tensor:
+    """Return the first leaf of an answer. Raises CheckFailed if it has no numbers."""
     answer.must_return()
     return next(answer.leaves()).output
 
@@ -130,8 +136,9 @@ def _numbers(answer: Answer) -> Tensor:
 def leaves_enough(condition: Judged) -> bool:
     """Return whether the effect of the rule is large enough in one of the groups.
 
-    The result is also True for an answer without any finite number. Such an answer shows nothing
-    here, and other checks require finite numbers.
+    It must be larger than `condition.least` times the reference's effect in the first group. If the
+    reference has no effect there, the result is False. For an answer without any finite number, the
+    result is True, because other checks require finite numbers.
     """
     left_out = (
         condition.left_out
@@ -149,7 +156,13 @@ def leaves_enough(condition: Judged) -> bool:
 
 
 def remaining_score(rule: Rule, answer: Tensor, left_out: LeftOut) -> Tensor:
-    """Return (groups,): the size of the rule's effect in each group."""
+    """Return (groups,), the size of the rule's effect in each group.
+
+    Args:
+        rule: "interaction" or "weighing".
+        answer: the numbers of an answer. The first axis has the variants, group by group.
+        left_out: the rows and columns that do not count.
+    """
     variants = answer.unflatten(0, (-1, VARIANTS[rule])).unbind(1)
     effect = _weights_of_keys(*variants) if rule == "weighing" else _interaction(*variants)
     if left_out.rows:
@@ -171,7 +184,12 @@ def _weights_of_keys(
 
 
 def exceeds_one_unit(condition: Judged) -> bool:
-    """Return whether the shares grow up to a limit and then add up to more than one unit."""
+    """Return whether the shares grow up to a limit and then add up to more than one unit.
+
+    It is enough if this is so in one group. The answers to the factors 1 and 2 must have the same
+    direction and differ in size, and those to 5 and 10 must hardly differ. The answer to 5 must be
+    larger than MORE_THAN_ONE_UNIT times the reference's.
+    """
     factor_1, factor_2, factor_5, factor_10 = (
         variant.flatten(1)
         for variant in condition.actual.unflatten(0, (-1, VARIANTS["limit"])).unbind(1)

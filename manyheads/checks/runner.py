@@ -69,7 +69,9 @@ def map_call(
     tensor: Callable[[Tensor], Tensor],
     build: Callable[[Build], Mapping[str, Any]] = lambda _: {},
 ) -> Call:
-    """Return the call with `tensor` applied to every tensor, and changed Builds.
+    """Return the call with `tensor` applied to every tensor, and with changed Builds.
+
+    The tensors are the arguments, the cotangents, and the weights of Builds and of StandIns.
 
     Args:
         call: the call.
@@ -119,12 +121,12 @@ class ReturnedPart:
 class CallSequence:
     """A list of calls that are made together, when the list is complete.
 
-    So every implementation gets the same calls.
+    So every implementation gets the same calls, even if a call needs the result of an earlier one:
 
-    calls = attempt.module("Counter").sequence()
-    first = calls(x)
-    calls(y, first["state"])
-    one, two = calls.ask()
+        calls = attempt.module("Counter").sequence()
+        first = calls(x)
+        calls(y, first["state"])
+        one, two = calls.ask()
     """
 
     def __init__(self, call: Call, execute: Callable[[Call], Reply]) -> None:
@@ -151,7 +153,7 @@ class CallSequence:
         self._mode = mode
 
     def __call__(self, *args: Any, **kwargs: Any) -> ReturnedPart:
-        """Add a call to the list."""
+        """Add a call to the list, and return its future result, for arguments of later calls."""
         step = FollowUp(args, kwargs, self._mode)
         self._steps.append(
             step.map(lambda v: Returned(v.step, v.path) if isinstance(v, ReturnedPart) else v)
@@ -176,9 +178,9 @@ class CallSequence:
 
 
 def of_tensors(call: Call) -> Call:
-    """Return the call with tensors in place of its ndarrays.
+    """Return the call with tensors in place of its ndarrays, or the same call if it has none.
 
-    The field `arrays` is set, so that the attempt still gets ndarrays.
+    The field `arrays` is set, so that the attempt gets an ndarray in place of every tensor.
     """
     if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
         return call
@@ -241,7 +243,7 @@ class Implementation:
         return dataclasses.replace(self, options={**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
-        """Call a function of the file by its name. Returns the answer.
+        """Call a function of the file by its name, and return the answer.
 
         Answers can be arguments: `attempt.merge_heads(attempt.split_heads(x, n_head))`.
 
@@ -263,7 +265,7 @@ class Implementation:
         return ImplementationModule(self, Build(target, args, kwargs))
 
     def ask(self, call: Call) -> Answer:
-        """Execute a call."""
+        """Execute a call, and return the answer."""
         call = of_tensors(call)
         return Answer(call, self.runner.execute(call))
 
@@ -273,7 +275,10 @@ class Implementation:
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Call:
-        """Return a call of a function, or of a module's forward."""
+        """Return a call of a function, or of a module's forward, with the options set.
+
+        Modules and answers among the arguments are replaced by their Builds and outputs.
+        """
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
         arguments = [a.build if isinstance(a, ImplementationModule) else plain(a) for a in args]
         keywords = {name: plain(value) for name, value in (kwargs or {}).items()}
@@ -314,7 +319,7 @@ class ImplementationModule:
         return self._with(attributes={**self.build.attributes, **attributes})
 
     def reporting_attributes(self, *names: str) -> ImplementationModule:
-        """Return the module with these attributes reported after the call."""
+        """Return the module with these attributes, and no others, reported after the call."""
         return self._with(report=names)
 
     def on_device(self, device: str) -> ImplementationModule:
@@ -329,7 +334,7 @@ class ImplementationModule:
         return self._with(skip_init=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
-        """Build, then call forward. Returns the answer."""
+        """Build the module, call its forward, and return the answer."""
         return self.implementation.ask(self.implementation.call_of(self.build, args, kwargs))
 
     def sequence(self) -> CallSequence:
@@ -338,7 +343,7 @@ class ImplementationModule:
         return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
     def build_only(self) -> Answer:
-        """Build the module without calling it. The `module` of the answer has its facts.
+        """Build the module without calling it, and return an answer with its facts in `module`.
 
         A check that builds a module must also call one, because it passes only on answers.
         """
@@ -361,7 +366,7 @@ class LocalRunner:
     only_values: bool = False
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply, computed in the call's dtype, by default float64."""
+        """Return the reply, computed on `device` in the call's dtype, by default float64."""
         cast_call = cast(call, call.dtype or "float64", self.device)
         return execute(self.namespace, cast_call, "", only_values=self.only_values)
 
@@ -403,15 +408,15 @@ class RecordingRunner(BatchRunner, Protocol):
 
 
 def changes_in(reply: Reply) -> int:
-    """Return how often the reply's tensors have been changed in place.
+    """Return how often the reply's tensors have been changed in place, in total.
 
-    If the number grows while a check runs, the check has altered the reply.
+    If the number grows while a check runs, the check has changed the reply.
     """
     return sum(tensor._version for tensor in tensors_of(reply))
 
 
 def bytes_of(reply: Reply) -> int:
-    """Return the size of the reply's tensors."""
+    """Return the size of the reply's tensors, in bytes."""
     return sum(tensor.nbytes for tensor in tensors_of(reply))
 
 
@@ -439,7 +444,7 @@ class LocalRecordingRunner:
         return reply
 
     def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
-        """Return the reply to each question, one after the other."""
+        """Execute and record one question after the other, and return their replies."""
         replies: list[Reply | AttemptEnded] = []
         for question in questions:
             self.check = question.check
@@ -450,8 +455,14 @@ class LocalRecordingRunner:
 def reply_in_default_dtype(runner: Runner, call: Call, reply: Reply) -> Reply:
     """Return the reply to the call in float64, or in float32 if a dtype made float64 raise.
 
-    An attempt is asked in the same way. Refusals and exceptions of other kinds are returned as they
-    are.
+    The call is made in float32 if it states no dtype, and if it raised an exception that is about
+    dtypes or of no known kind, but no refusal. The new reply is returned if it is without an
+    exception, or if the exception in float64 was about dtypes. An attempt is asked in the same way.
+
+    Args:
+        runner: executes the call in float32.
+        call: the call.
+        reply: the reply to the call in float64.
     """
     raised = reply.raised
     exception_kind = kind_of(raised) if raised else None
@@ -473,17 +484,18 @@ class BrokenReference(CourseFault):
 
 @lru_cache(maxsize=256)
 def namespace_of(path: Path) -> Mapping[str, object]:
-    """Return the names that a trusted source file defines. Its `__main__` part does not run.
+    """Run a trusted source file, and return the names that it defines.
 
-    The file may import its neighbours: `from ._shared import softmax`. Raises BrokenReference.
+    Its `__main__` part does not run. The file may import its neighbours: `from ._shared import
+    softmax`. A file runs once: later calls return the same names. Raises BrokenReference.
     """
     return namespace_of_source(path.read_text(encoding="utf-8"), path)
 
 
 def namespace_of_source(trusted_text: str, path: Path) -> Mapping[str, object]:
-    """Return the names that this text would define as the file at `path`.
+    """Run a trusted text as the file at `path`, and return the names that it defines.
 
-    Raises BrokenReference.
+    Raises BrokenReference if the text raises an exception.
     """
     module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
     module.__file__ = str(path)
@@ -497,6 +509,7 @@ def namespace_of_source(trusted_text: str, path: Path) -> Mapping[str, object]:
 
 
 def _why_broken(path: Path, error: BaseException) -> str:
+    """Return a sentence with the file, the line and the error, and the next step."""
     # The error may be in another file of the folder, which this one imports.
     location = location_of_error(error, lambda file: file.parent == path.parent)
     if location is None:
@@ -506,9 +519,9 @@ def _why_broken(path: Path, error: BaseException) -> str:
 
 
 def _package_of(folder: Path) -> str:
-    """Return the name of a package whose modules are the files of this folder.
+    """Make a package whose modules are the files of this folder, and return its name.
 
-    So each course has its own packages.
+    The name depends on the folder, so each course has different packages.
     """
     name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
@@ -529,7 +542,7 @@ class DoesNotEnd(CourseFault):
     """Trusted code computes for longer than the limit.
 
     Attributes:
-        observation: The end of a sentence about the code, for example "does not end: …".
+        observation: the end of a sentence about the code, for example "does not end: …".
     """
 
     def __init__(self, label: str, observation: str, next_step: str) -> None:
@@ -541,15 +554,16 @@ class DoesNotEnd(CourseFault):
 def must_end(label: str, path: Path, next_step: str) -> Iterator[None]:
     """Raise DoesNotEnd if the block computes for more than MAX_SECONDS.
 
-    Only the process's own CPU time counts, so code is not stopped because the machine is busy. The
-    limit is reported even if the code catches the exception that stops it.
+    Only the process's own CPU time counts, so code is not stopped because the machine is busy. At
+    the limit, a TimeoutError is raised in the block, again and again. DoesNotEnd is raised even if
+    the code catches it. The block must run in the main thread.
 
     Windows has no such timers, and so no limit.
 
     Args:
-        label: The name of the code that runs in the block. A sentence begins with it.
-        path: The file that the code was compiled as. The message names the line in it.
-        next_step: The text after "Next: ".
+        label: the name of the code that runs in the block, with which a sentence begins.
+        path: the file name with which the code was compiled. The message names a line in this file.
+        next_step: the text after "Next: ".
     """
     if not hasattr(signal, "setitimer"):
         yield

@@ -93,7 +93,7 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return the moment of a text, as `read_moment` does.
+    """Return the moment of an author's text in UTC, as `read_moment` does.
 
     Raises:
         ValueError: the text is no moment, or clocks of the zone skip this hour.
@@ -118,7 +118,12 @@ def moment(text: str, zone: str = "") -> datetime:
 
 
 def _zone_that_skips(text: str, zone: str) -> str:
-    """Return the zone of a text if clocks there never show this time; otherwise ""."""
+    """Return the name of the zone of a text if clocks there never show its time, otherwise "".
+
+    Args:
+        text: the date and time.
+        zone: the zone for a text without one.
+    """
     match = _MOMENT.fullmatch(text.strip())
     name = (match and match[2]) or zone
     tz = zone_named(name) if match and name[:1] not in ("+", "-") and name != "Z" else None
@@ -140,13 +145,13 @@ def zone_named(name: str) -> tzinfo | None:
 
 
 def shown_moment(when: datetime, zone: str = "") -> str:
-    """Return a text such as 2026-12-01 18:00 Europe/Berlin; in UTC without a known zone."""
+    """Return a text such as 2026-12-01 18:00 Europe/Berlin, in UTC if the zone is not known."""
     tz = zone_named(zone)
     return f"{when.astimezone(tz):%Y-%m-%d %H:%M} {zone}" if tz else f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def duration(text: str) -> timedelta:
-    """Return the length of a `Duration`."""
+    """Return the length of a text that fits `Duration`, such as "30 min"."""
     number, unit = re.findall("[0-9]+|[a-z]+", text)
     return int(number) * next(length for name, length in _UNITS.items() if name[0] == unit[0])
 
@@ -207,6 +212,7 @@ Shapes = Annotated[
 
 
 def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    """Return the same signatures. Raises ValueError if those of one function differ in form."""
     for name, listed in shapes.items():
         if not isinstance(listed, str) and len({parse_signature(text).form for text in listed}) > 1:
             raise ValueError(
@@ -303,6 +309,7 @@ class AssignmentRow(FileModel):
 
 
 def _known_or_utc(zone: str) -> str:
+    """Return the zone, or UTC if this system does not know it, so that dates can be checked."""
     return "UTC" if zone and zone_named(zone) is None else zone
 
 
@@ -327,6 +334,7 @@ class CourseFile(FileModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> CourseFile:
+        """Check every due date with the course's time zone, and that no id occurs twice."""
         # checks, mutants and commands refer to an exercise by its id alone
         earlier_ids = set[tuple[str, str]]()
         for i, assignment in enumerate(self.assignments):
@@ -353,7 +361,7 @@ class CourseFile(FileModel):
 
 @dataclass(frozen=True)
 class Axis:
-    """A named axis, a number, or a product of such."""
+    """The size of an axis: a product of named axes and whole numbers, usually of a single one."""
 
     factors: tuple[str | int, ...]
 
@@ -380,7 +388,7 @@ class Signature:
 
     call: tuple[Parameter, ...]
     returns: tuple[Axis, ...]  # the shape of the first tensor that is returned
-    build: tuple[Parameter, ...] | None = None  # the constructor's parameters; None for a function
+    build: tuple[Parameter, ...] | None = None  # the constructor's parameters, if any
     form: Form | None = None  # the structure of the result, if it is not one tensor
     shapes: Leaves = ()  # for a form: the path and the shape of each leaf that has one
 
@@ -431,6 +439,15 @@ def parse_signature(text: str) -> Signature:
 
 
 def _read_form(node: ast.expr | None, path: PartPath) -> tuple[Form, Leaves]:
+    """Return the form that an annotation describes, and the shapes of its leaves.
+
+    Raises ValueError if the annotation is none of `opaque`, `None`, a shape, a shape `| None`, and
+    a tuple or list of annotations.
+
+    Args:
+        node: the annotation, or None if a parameter has none.
+        path: the path of this part in the result.
+    """
     if isinstance(node, ast.Name) and _is_opaque(node):
         return Form("opaque"), ()
     tensor = _not_none(node)
@@ -453,6 +470,7 @@ def _is_opaque(node: ast.expr) -> bool:
 def _read_tuple(
     elements: Sequence[ast.expr | None], path: PartPath, names: tuple[str, ...] = ()
 ) -> tuple[Form, Leaves]:
+    """Return the form of a tuple, and the shapes of its leaves; see `_read_form`."""
     if not elements:
         raise ValueError
     pairs = [_read_form(element, (*path, index)) for index, element in enumerate(elements)]
@@ -462,6 +480,11 @@ def _read_tuple(
 
 
 def _arguments(text: str) -> list[ast.arg]:
+    """Return the parameters of a text such as `(x: (B, T), n)`.
+
+    Raises ValueError if they have defaults or are of a special kind, and SyntaxError if the text
+    cannot be parsed.
+    """
     match ast.parse(f"def f {text}: ...").body:
         case [ast.FunctionDef(args=ast.arguments(args=args) as given)]:
             if not (
@@ -480,6 +503,7 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
 
 
 def _parameter(name: str, says: ast.expr | None) -> Parameter:
+    """Return the parameter with this name and annotation; see `parse_signature`."""
     match says:
         case None:
             return Parameter(name, axis=Axis((name,)))
@@ -500,6 +524,7 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
 
 
 def _not_none(node: ast.expr | None) -> ast.expr | None:
+    """Return the annotation without `| None` at its end."""
     match node:
         case ast.BinOp(left=before, op=ast.BitOr(), right=ast.Constant(value=None)):
             return before

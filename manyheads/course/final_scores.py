@@ -74,6 +74,7 @@ class Override(FileModel):
 
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
+        """Check that the row is a comment for a digest, or one decision about a student."""
         decisions = [field_name for field_name in KINDS if getattr(self, field_name) is not None]
         if self.answers and (self.student or decisions or not (self.exercise and self.comment)):
             raise ValueError(
@@ -125,8 +126,8 @@ class Dates(NamedTuple):
     def late(self, handed_in: datetime, due_date: datetime | None = None) -> Late | None:
         """Return the delay and the penalty of a hand-in, or None if it is in time.
 
-        A hand-in within the grace period is in time. Days are counted by the local clock, so a day
-        on which clocks change is one day.
+        A hand-in within the grace period is in time. After it, the days since the due date are
+        counted by the local clock and rounded up, so a day on which clocks change is one day.
 
         Args:
             handed_in: the time of the hand-in.
@@ -154,7 +155,10 @@ class Dates(NamedTuple):
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
-    """Return the dates of each assignment that has a due date, by its id. Raises CourseFault."""
+    """Return the dates of each assignment that has a due date, by its id.
+
+    Raises CourseFault if this system does not know the course's time zone.
+    """
     file, zone = course.file, course.file.time_zone or ""
     if zone and zone_named(zone) is None:
         raise CourseFault(
@@ -193,10 +197,11 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
-        """Read overrides.yaml and the due dates of a course.
+        """Return the due dates of a course, and the rows of its overrides.yaml if there is one.
 
         Raises:
-            CourseFault: also if two rows decide the same, because one would have no effect.
+            CourseFault: the file cannot be read, a row does not fit the course, or two rows decide
+                the same, so that one would have no effect.
         """
         path = course.root / NAME
         rows = list[Decision]()
@@ -227,10 +232,13 @@ class Decisions:
     def rows_for(
         self, student: str, assignment: str, answers: Collection[str] = ()
     ) -> list[Decision]:
-        """Return the rows about this student's submission.
+        """Return the rows about this student's submission, in the order of the file.
 
-        `answers` are digests of the wrong replies of its attempts. A row with such a digest is
-        about all attempts with the same wrong replies.
+        Args:
+            student: the student's name.
+            assignment: the id of the assignment.
+            answers: the digests of the wrong replies of its attempts. A row with such a digest is
+                about all attempts with the same wrong replies.
         """
         rows = (row for row in self.rows if row.assignment == assignment)
         return [
@@ -245,7 +253,9 @@ class Decisions:
         assignments: Collection[str],
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> list[str]:
-        """Return a sentence for each row of these assignments whose student is not in `names`.
+        """Return a sentence for each row of these assignments that is about no student.
+
+        Such a row has the name of a group, or a name that is not in `names`.
 
         Args:
             names: the students.
@@ -274,7 +284,13 @@ class Decisions:
 
 
 def _decision_of_row(course: Course, location: str, override: Override) -> Decision:
-    """Return the decision of a row. Raises ValueError and UnknownAssignment."""
+    """Return the decision of a row. Raises ValueError or UnknownAssignment if it does not fit.
+
+    Args:
+        course: the course.
+        location: the file and the line of the row.
+        override: the row.
+    """
     exercise_id, by_its_exercise = override.exercise, override.exercise and not override.assignment
     among = (
         course.exercises
@@ -310,9 +326,12 @@ def _decision_of_row(course: Course, location: str, override: Override) -> Decis
 
 
 def final(result: Result, decisions: Decisions) -> Result:
-    """Return the result with its final scores.
+    """Return the result with its final scores, and with an adjustment for each change.
 
-    Without any row or due date for it, the same object is returned.
+    Late penalties and decisions change the exercises, and the total is computed from them. A
+    decision about the whole submission changes each exercise: a score by hand is divided in
+    proportion to their points. A hand-in at an unknown time has no late penalty. Without any row or
+    due date for the result, the same object is returned.
     """
     answers = {exercise.answers for exercise in result.exercises}
     rows = decisions.rows_for(result.student, result.assignment, answers)
@@ -373,7 +392,7 @@ def final(result: Result, decisions: Decisions) -> Result:
 def with_excuses(result: Result, decisions: Decisions) -> Result:
     """Return the result with the excuses, and without any other decision.
 
-    The points of a gradebook already include the other decisions.
+    It is for the points of a gradebook, which already include the other decisions.
     """
     excuses = tuple(row for row in decisions.rows if row.override.decision == "excused")
     return final(result, Decisions(decisions.zone, {}, excuses))
@@ -417,10 +436,11 @@ def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) 
 def _exercise(
     result: ExerciseResult, rows: Sequence[Decision], late: Late | None
 ) -> ExerciseResult:
-    """Return an exercise with its final score, by those of the rows that are about it.
+    """Return an exercise with its final score.
 
-    A score by hand replaces the late penalty. An exercise that is not graded has no points, and so
-    no penalty, unless a person gives it points.
+    Only the rows about this exercise count. A score by hand replaces the late penalty, and
+    a score for the whole assignment replaces one for the exercise. An exercise that is not graded
+    has no points, and so no penalty, unless a person gives it points.
     """
     rows = [row for row in rows if result.id in row.exercises]
     by_hand = [row for row in rows if row.override.decision == "score"]
@@ -450,7 +470,14 @@ def _change(
 ) -> Adjustment:
     """Return an adjustment with words such as "score set to 4 by Ada: a right idea".
 
-    If there are no points before or after it, the adjustment has only words.
+    If there are no points before or after it, the adjustment has only words, and both points are 0.
+
+    Args:
+        rule: the kind of the change.
+        words: the first words.
+        before: the points before the change.
+        after: the points after the change.
+        row: the decision, with the person who decided and the reason.
     """
     by, why = (row.override.by, row.override.comment) if row else ("", "")
     words += f" by {by}" if by else ""
@@ -460,4 +487,5 @@ def _change(
 
 
 def _plus(score: Points, change: float = 0.0) -> Points:
+    """Return the score after a change: at least 0, with 6 decimals, or None if there is none."""
     return None if score is None else round(max(0.0, score + change), 6)

@@ -34,10 +34,10 @@ FIGURES = "figures"  # the name of a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and all files beside it that it imports by `from ._name import …`.
+    """Return the file, then the existing files beside it that it imports by `from ._name import …`.
 
-    Indirect imports count, too. A file that cannot be parsed has no imports here; running it shows
-    the error.
+    Indirect imports count, too. A file that cannot be read or parsed has no imports here; running
+    it shows the error.
     """
     files, todo = {path}, [path]
     while todo:
@@ -64,10 +64,11 @@ class Exercise:
     row: ExerciseRow = field(hash=False)
 
     def __post_init__(self) -> None:
+        """Copy fields of the row, and work out the paths of the exercise's files."""
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        # for a check that has no hint; once every check passes, or ""
+        # hint: for a check without a hint; why: shown once every check passes, or ""
         self.hint, self.why = row.hint, row.why
         # the names of the functions and classes whose shapes course.yaml gives
         self.shapes = tuple(row.shapes)
@@ -87,7 +88,7 @@ class Exercise:
         self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
-        """Return the signatures that course.yaml lists for the function or class of that name."""
+        """Return the signatures that course.yaml lists for a function or class, or () if none."""
         listed = self.row.shapes.get(name, ())
         return tuple(
             parse_signature(text) for text in ((listed,) if isinstance(listed, str) else listed)
@@ -109,7 +110,7 @@ class Exercise:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The same pictures beside the students' notebook, which refers to them by their paths."""
+        """The paths of these pictures beside the students' notebook, which refers to them."""
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     @property
@@ -133,7 +134,8 @@ class Exercise:
     def recorded_from(self) -> list[Path]:
         """Return every file from which the fault dictionary is recorded.
 
-        The files that these import from beside them are included. Some files may be missing.
+        The list includes the neighbours that these files import (`with_neighbours`). Some of the
+        files may be missing, and a file may be listed twice.
         """
         graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
@@ -183,7 +185,11 @@ class Course:
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return the exercises of this name, id or number; a number may match several."""
+    """Return the exercises with this id, file name or number, in their order.
+
+    Folders, suffixes and leading zeros do not count: 4, 04_merge.py and merge name the same
+    exercise. A number may match one exercise of each assignment.
+    """
     plain_name = _plain(Path(name).stem)
     return [
         e for e in exercises if plain_name in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))
@@ -206,7 +212,8 @@ class UnknownAssignment(CourseFault):
 def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
     """Return the assignment with this id or title; without a name, the only one of the course.
 
-    With `in_part`, a part of the id or title is enough if no other assignment has it.
+    An equal id comes first, then an id or title that differs only in its case. With `in_part`, a
+    part of the id or title is enough if no assignment matches completely.
 
     Raises:
         UnknownAssignment: no assignment matches, or several.
@@ -323,7 +330,7 @@ def demand_utf8(course: Course) -> None:
 
 
 def _not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
-    """Return the line and the problem of bytes that are not UTF-8."""
+    """Return the line (from 1) of bytes that are not UTF-8, and the end of a sentence about it."""
     line = data.count(b"\n", 0, error.start) + 1
     return line, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
 
@@ -337,7 +344,7 @@ def read_model(path: Path, model: type[Model], next_command: str) -> tuple[Model
         next_command: the command to run after the file is corrected.
 
     Raises:
-        CourseFault: the content is wrong.
+        CourseFault: the content is wrong. The text names the file and the line.
         OSError: the file cannot be read.
     """
     data, tree, line, reader = path.read_bytes(), None, 0, YAML()
@@ -388,7 +395,12 @@ def _required_keys(model: type[BaseModel]) -> str:
 
 
 def line_of(tree: Any, location: Sequence[int | str]) -> int:
-    """Return the line (from 1) of the deepest part of the location that the file contains."""
+    """Return the line (from 1) of the deepest part of a location that the file contains.
+
+    Args:
+        tree: the content of the file, as `read_model` returns it.
+        location: keys and indices, from the outside in: ("assignments", 0, "due").
+    """
     line = 1
     for step in location:
         if isinstance(tree, CommentedMap) and step in tree:
@@ -470,12 +482,12 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 
 
 def course_secret(root: Path) -> bytes:
-    """Return the secret from which hidden inputs are drawn. It is created on first use.
+    """Return the secret from which hidden inputs are drawn, and create its file on first use.
 
     Only its owner can read the file, and no release contains it.
 
     Raises:
-        CourseError: the file cannot be created, or other users can read it.
+        CourseError: the file cannot be created or read, is too short, or can be read by others.
     """
     path = root / FOLDER / "secret"
     quoted = quote(str(path))

@@ -1,7 +1,8 @@
 """Answer one Call, and read its result part by part as the form of the call asks.
 
-The box runs this code for attempts, and the judge runs it for references and mutants. Plain numbers
-in a result become a tensor; the kind of the output records this.
+The box runs this code for attempts, and the judge runs it for references and mutants. `execute`
+builds the modules and arguments, makes the call, converts the results (`outputs_of`), and computes
+the gradients. Plain numbers in a result become a tensor; the kind of the output records this.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ LENGTH_LIMIT = 9  # a tuple or a list of more elements is reported with this len
 def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
     """Return an output for each leaf of the form.
 
-    An opaque part has an output without its type or numbers.
+    An opaque part has an output without its type or numbers. If a part should be a tuple and is
+    not, or has another length, each leaf in it has an output with the text of `misfit`.
 
     Args:
         result: the attempt's result, or one of its parts.
@@ -76,7 +78,7 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
 
 
 def fits(result: object, form: Form) -> bool:
-    """Return whether the result has the structure of the form."""
+    """Return whether the result has the tuples of the form. The value of a leaf is not examined."""
     if form.is_leaf:
         return True
     elements = _elements_of(result, form)
@@ -98,7 +100,9 @@ def leaves_of(result: object, form: Form) -> list[object]:
 def output_of(result: Any) -> Output:
     """Return a result as data: a tensor, numbers, or a text as character codes.
 
-    For any other result, return only the name of its type.
+    A tensor is copied to the CPU. A tensor on the meta device has no numbers, and a sparse,
+    quantized, complex or nested tensor has only a description. Any other result has only the name
+    of its type: for example a list with rows of different lengths.
     """
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(result)
@@ -147,14 +151,17 @@ def output_of(result: Any) -> Output:
 
 
 def _elements_of(result: object, form: Form) -> list[object] | str:
-    """Return the elements of a tuple or a list, or the name of the type if it does not fit."""
+    """Return the elements of a tuple or a list with as many elements as the form has parts.
+
+    For any other result, return the name of its type (`_came`).
+    """
     base: Any = tuple if issubclass(type(result), tuple) else list
     elements = list(base.__iter__(result)) if issubclass(type(result), base) else []
     return elements if len(elements) == len(form.parts) else _came(result)
 
 
 def _came(result: object) -> str:
-    """Return the name of the result's type. For a tuple or a list, it includes the length."""
+    """Return the name of the result's type, such as "tensor", "dict" or "tuple of 3"."""
     result_type = type(result)
     if issubclass(result_type, Tensor):
         return "tensor"
@@ -190,7 +197,7 @@ class Run:
     steps: int
 
     def outputs(self) -> list[Output]:
-        """Return an output for each leaf of each step."""
+        """Return an output for each leaf of each step, also of the steps that were not taken."""
         placeholders = [Output(misfit(0, UNASKED))] * (
             (self.steps - len(self.results)) * self.form.count
         )
@@ -207,7 +214,15 @@ class Run:
 
 
 def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
-    """Take the steps. An exception in the attempt's code of any type is passed on."""
+    """Take the steps, until one returns another structure than the form.
+
+    An exception in the attempt's code of any type is passed on.
+
+    Args:
+        subject: the function or module to call. A step may change the mode of a module.
+        steps: the steps, with arguments of which some may be results of earlier steps.
+        form: the form of each step's result.
+    """
     results: list[object] = []
     read: list[Output] = []
     for step in steps:
@@ -240,7 +255,12 @@ def execute(
     around: AbstractContextManager[object] | None = None,
     only_values: bool = False,
 ) -> Reply:
-    """Run the call and return the reply. Exceptions of the attempt are in the reply, never raised.
+    """Make the call, and return the reply, which also holds an exception of the attempt.
+
+    The modules and arguments are built, the call is made `call.runs` times, and gradients are
+    computed for the first run. An exception in one of these stages prevents the later ones. The
+    outputs of a call that raises are not in the reply, but the facts of its modules are. The random
+    numbers of torch are seeded before modules are built, and again before the call.
 
     Args:
         namespace: the names that the attempt defines.
@@ -312,7 +332,13 @@ def _seed(seed: int) -> None:
 
 
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:
-    """Return the exception as data. Raises nothing, even if the attempt defines its class."""
+    """Return the exception as data. Raises nothing, even if the attempt defines its class.
+
+    Args:
+        error: the exception.
+        stage: "load", "build", "call" or "gradient".
+        source: the attempt's file name, to find its lines in the traceback.
+    """
     bases = [base for base in _BASES(type(error)) if base is not object]
     # If there are too many, keep the last ones: Python's own classes are there.
     names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))
@@ -331,7 +357,10 @@ def _message(error: BaseException, source: str) -> str:
 
 
 def _line(error: BaseException, source: str) -> int | None:
-    """Return the innermost line of the attempt's own file."""
+    """Return the innermost line of the attempt's own file in the traceback, or None.
+
+    If there is none, and the file itself cannot be parsed, return the line of the SyntaxError.
+    """
     line: object = None
     if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
         line = error.lineno  # type: ignore[attr-defined]
@@ -342,6 +371,7 @@ def _line(error: BaseException, source: str) -> int | None:
 
 
 def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) -> Any:
+    """Return the function or the module to call. A new module is appended to `built`."""
     if isinstance(call.subject, str):
         return lookup(namespace, call.subject)
     built.append(build_module(namespace, call.subject))
@@ -362,6 +392,11 @@ def _with_bound_arguments(subject: Any, step: FollowUp) -> FollowUp:
 def _argument(
     namespace: Mapping[str, object], call: Call, built: list[Built], value: object
 ) -> object:
+    """Return an argument as the attempt receives it. Tensors, lists and dicts are copied.
+
+    A Build becomes a module, which is appended to `built`. A tensor becomes an ndarray if the call
+    asks for arrays. With a cotangent, floating-point tensors and stand-ins require gradients.
+    """
     if isinstance(value, Build):
         built.append(build_module(namespace, value))
         return built[-1].module
@@ -377,7 +412,13 @@ def _argument(
 
 
 def _changed_arguments(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
-    """Return the names of the arguments that the attempt changed in place."""
+    """Return the names of the arguments that the attempt changed in place.
+
+    Args:
+        call: the call, with the arguments as they were sent.
+        steps: the steps with the arguments that the attempt was given. A changed weight of a
+            StandIn has a name such as "args.0.proj.weight".
+    """
     arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():
         after: Any = arguments[name]
@@ -408,9 +449,11 @@ def _gradients(
 ) -> dict[str, Tensor | None]:
     """Return the gradients of the sum of all (output * cotangent).sum(), by name.
 
-    There is one for every argument and parameter, or None if no gradient reaches it. With
-    `call.second`, the gradients of the sum of squares of the arguments' gradients are added. The
-    result is empty if an output is not a tensor of its cotangent's shape.
+    First, the monitor searches the graphs of all outputs. The result is empty if no output has a
+    cotangent, or if such an output is not a tensor of its cotangent's shape. Otherwise it has each
+    of `_differentiable`, with None if no gradient reaches it. With `call.second`, the gradients of
+    the sum of squares of the arguments' gradients are added, such as "second.args.0", unless no
+    output requires a gradient.
     """
     leaves, variables = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
@@ -451,7 +494,10 @@ def _gradients(
 
 
 def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
-    """Return every argument and parameter that requires a gradient, by its name in the reply."""
+    """Return every argument and parameter that requires a gradient, by its name in the reply.
+
+    Keyword arguments are left out. The parameters are those of stand-ins and of built modules.
+    """
     variables: dict[str, Tensor] = {}
     for name, value in call.arguments.items():
         if "kwargs." in name:
@@ -470,7 +516,7 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
 
 
 def on_its_device(call: Call) -> Call:
-    """Return the call with its tensors moved to its device.
+    """Return the call with its tensors moved to its device, or the same call if it names no device.
 
     Modules are moved when they are built. Meta tensors and arrays are never moved.
     """

@@ -1,4 +1,8 @@
-"""Do what a check asks for around a call (`Call.around`): before the call, and during it."""
+"""Do what a check asks for around a call (`Call.around`): before the call, and during it.
+
+A module is called once and moved, or compared with another one, before the call. An exception, or a
+difference in the results, is planted during the call.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,10 @@ from .nn_modules import is_same, make_module
 def context_of(
     around: Around | None, subject: Any, namespace: Mapping[str, object]
 ) -> AbstractContextManager[object]:
-    """Do what comes before the call, and return the context manager in which the call is made.
+    """Prepare the call, and return the context manager in which to make it.
 
-    An exception in the attempt's code is passed on.
+    If nothing happens during the call, the context manager does nothing. An exception in the
+    attempt's code is passed on.
 
     Args:
         around: `Call.around`.
@@ -50,6 +55,7 @@ def context_of(
 
 
 def _call_and_move(around: MovedAfterACall, module: nn.Module) -> None:
+    """Call the module with tensors of ones, and move it to the meta device."""
     dtype_of_weights = next((p.dtype for p in module.parameters()), torch.float32)
     args = [
         torch.ones(arg.shape, dtype=getattr(torch, arg.dtype) if arg.dtype else dtype_of_weights)
@@ -60,7 +66,7 @@ def _call_and_move(around: MovedAfterACall, module: nn.Module) -> None:
 
 
 class _PrintedOtherwise(nn.Module):
-    """Defines what a subclass may replace without computing anything else."""
+    """Has the names that a subclass may define without computing anything else."""
 
     __init__ = extra_repr = __repr__ = None  # type: ignore[assignment]
 
@@ -68,6 +74,7 @@ class _PrintedOtherwise(nn.Module):
 def _report_comparison(
     around: ComparedWithModule, subject: nn.Module, namespace: Mapping[str, object]
 ) -> None:
+    """Set the attribute of the subject that reports the result of the comparison."""
     build = Build(around.target, around.args, skip_init=True)
     expected = make_module(namespace, build).to("meta")
     report = around.report if _is_made_as(subject, expected) else "something else"
@@ -75,7 +82,12 @@ def _report_comparison(
 
 
 def _is_made_as(subject: nn.Module, expected: nn.Module) -> bool:
-    """Return whether no difference is found between what the two modules compute."""
+    """Return whether no difference is found between the computations of the two modules.
+
+    The subject must have the expected module's class, or a subclass that redefines no name except
+    those of `_PrintedOtherwise`. Its attributes must equal the attributes of the expected module,
+    apart from weights, and apart from additional attributes that hide no name of the class.
+    """
     subclass, base = type(subject), type(expected)
     if not issubclass(subclass, base):
         return False
@@ -93,7 +105,7 @@ def _is_made_as(subject: nn.Module, expected: nn.Module) -> bool:
 
 
 class _CountedOperations(TorchFunctionMode):
-    """Raises GeneratorExit at the torch function of this number, counted from 1."""
+    """Raises GeneratorExit in place of the call of a torch function with number `count`, from 1."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -106,7 +118,7 @@ class _CountedOperations(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-# of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
+# the fraction of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
 _STEP = 0.6180339887498949
 _SHARE_OF_OTHERS = 0.05  # the share of the amount that all other positions get
 
@@ -126,7 +138,7 @@ class _PlantedInFusedAttention(TorchFunctionMode):
 
 
 def _planted_in_modules(difference: PlantedDifference) -> AbstractContextManager[object]:
-    """Return a context in which the outputs of modules have the difference."""
+    """Return a context in which the difference is added to the output of each flagged module."""
 
     def add(module: nn.Module, args: object, output: object) -> object:
         is_flagged = getattr(module, difference.flag, False)
@@ -137,7 +149,11 @@ def _planted_in_modules(difference: PlantedDifference) -> AbstractContextManager
 
 
 def _with_difference(output: object, difference: PlantedDifference) -> object:
-    """Return a tensor with the difference added. An empty tensor and other values are unchanged."""
+    """Return a tensor with the difference added, and any other value or empty tensor unchanged.
+
+    The difference at each position is amount × share × (2 + tanh(output)). The share is 1 at one
+    position, and at most 0.025 in size at the others.
+    """
     if not isinstance(output, Tensor) or not output.numel():
         return output
     positions = torch.arange(output.numel(), dtype=torch.float64)

@@ -45,9 +45,13 @@ MODULE = "attempt"  # the name under which the student's module stands in sys.mo
 
 
 def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
-    """Answer until the judge closes the connection.
+    """Answer messages until the judge closes the connection.
 
     Student code runs in this function and nowhere else.
+
+    Args:
+        receives: the pipe or socket from the judge.
+        sends: the pipe or socket to the judge.
     """
     attempt, process = _Attempt(), os.getpid()
     while (message := wire.receive(receives)) is not None:
@@ -75,7 +79,7 @@ class _Attempt:
         self._trainer = Trainer()
 
     def answer(self, message: object) -> bytes:
-        """Return the answer to one message.
+        """Carry out one message, and return the answer as bytes.
 
         Raises TypeError for anything that is not a message for an attempt.
         """
@@ -99,11 +103,14 @@ class _Attempt:
 
 
 def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:
-    """Run the source as a module, part by part.
+    """Run the source as a module, part by part, without the parts to skip.
 
-    Returns the program, the module's names, and a reply with the exceptions of all parts that
-    raised one. A stepwise load runs no part. If the text cannot be parsed, the program is None, and
-    the reply has the SyntaxError.
+    The module is `MODULE` in sys.modules, and tracebacks find its lines. A notebook also gets the
+    functions `get_ipython` and `display`, which do nothing.
+
+    Returns the program, the module's names, and a reply with the first STOPPED_LIMIT exceptions of
+    parts. For a stepwise load, no part runs, and the reply has the lines of the parts. If the text
+    cannot be parsed, the program is None, and the reply has the SyntaxError.
     """
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
@@ -129,7 +136,7 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
 
 
 def _do_nothing(*args: object, **kwargs: object) -> None:
-    """Stand in for the functions that a notebook's kernel defines. The box has no kernel."""
+    """Stand in for a function that a notebook's kernel defines. The box has no kernel."""
 
 
 class Program:
@@ -162,7 +169,10 @@ class Program:
         return tuple(line for line, _ in self._parts)
 
     def run(self, number: int) -> Raised | None:
-        """Run one part. Returns its exception, or None."""
+        """Run one part, and return its exception, or None.
+
+        The exception of a cell that cannot be parsed is its SyntaxError.
+        """
         line, statement = self._parts[number]
         try:
             if isinstance(statement, SyntaxError):
@@ -176,9 +186,9 @@ class Program:
 
 
 def cells_of(load: Load) -> Iterator[tuple[int, str]]:
-    """Yield the number of the first line and the text of each cell; a script is one cell.
+    """Yield the number of the first line and the text of each cell. A script is one cell.
 
-    Blank lines in front of the text replace the cells above, so that the line numbers are right.
+    A text begins with a blank line for each line above its cell, so that line numbers are right.
     """
     if not load.cells:
         yield 1, load.source
@@ -215,7 +225,7 @@ def _line(statement: ast.stmt) -> int:
 
 
 def silence() -> None:
-    """Discard all output, and read nothing from standard input."""
+    """Discard all output of this process from now on, and let standard input be empty."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -229,9 +239,10 @@ def silence() -> None:
 
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
-    """Move these descriptors to higher numbers, and close all others but 0 to 2.
+    """Move these descriptors to numbers from 64 on, and return the numbers.
 
-    Returns the numbers. Student code is unlikely to close them by accident.
+    All other descriptors from 3 to 1023 are closed. Student code is unlikely to close descriptors
+    with such large numbers by accident.
     """
     import fcntl  # Windows has none
 
@@ -262,7 +273,10 @@ class _Only:
 
 
 def allow_only(packages: Collection[str]) -> None:
-    """Let this process import only these packages, the standard library and the worker."""
+    """Let this process import only these packages, the standard library and the worker.
+
+    Other modules are removed from sys.modules, so their names cannot be imported again.
+    """
     allowed = frozenset(
         {*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]}
     )

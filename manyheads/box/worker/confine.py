@@ -1,8 +1,9 @@
 """Confine one attempt inside the box, in steps.
 
-The zygote uses `PidNamespaces` (a PID namespace holds the children of the process
-that made it). `enter_namespaces` and `drop_privileges` run in the attempt, right
-before student code. Source: unshare(2), user_namespaces(7), capabilities(7).
+The zygote calls `seal_devices` once, and `PidNamespaces.prepare_next` before each fork, because a
+PID namespace holds the children of the process that made it. The attempt's own process calls
+`enter_namespaces` and `drop_privileges`, right before student code. Source: unshare(2),
+user_namespaces(7), capabilities(7).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 def mount(
     source: str, target: str, filesystem: str | None, flags: int, options: str | None = None
 ) -> None:
-    """Mount a file system with the kernel's mount, section 2 of the manual. Raises OSError."""
+    """Mount a file system, with the arguments of the system call mount. Raises OSError."""
     arguments = [None if a is None else a.encode() for a in (source, target, filesystem)]
     data = None if options is None else options.encode()
     check(libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount on {target}")
 
 
 def check(result: int, operation: str) -> None:
-    """Raise OSError with errno unless the result is 0."""
+    """Raise OSError with the C library's errno unless the result of a call is 0."""
     if result:
         number = ctypes.get_errno()
         raise OSError(number, f"{operation}: {os.strerror(number)}")
@@ -75,9 +76,10 @@ _QUIET = NO_SUID | NO_DEV | NO_EXEC
 
 
 def mount_reduced_proc() -> bool:
-    """Mount over /proc the part that a GPU's driver reads.
+    """Mount over /proc the part of procfs that a GPU's driver reads, and return True.
 
-    Returns False if this kernel does not allow that.
+    Returns False if this kernel does not allow these mounts; /proc is then as before. Raises
+    OSError if not even a mount namespace with a new /tmp can be made.
 
     CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with
     error 304 otherwise). The other paths are those that libcuda.so.1 contains and those that
@@ -106,6 +108,11 @@ def mount_reduced_proc() -> bool:
 
 
 def _fill(folder: str, procfs: str) -> None:
+    """Bind the paths that the driver needs into the folder; skip those that do not exist.
+
+    The attempt's own entry comes from `procfs` and can be written. The others come from /proc and
+    are read-only.
+    """
     bind(f"{procfs}/{OWN}", f"{folder}/{OWN}")
     os.symlink(OWN, f"{folder}/self")
     for name in _READ:
@@ -163,7 +170,7 @@ class PidNamespaces:
         self._used = False
 
     def prepare_next(self) -> None:
-        """Make a PID namespace for the next child."""
+        """Make a PID namespace for the next child. Raises OSError."""
         # The kernel lets a process make a PID namespace for its children only if the current
         # namespace for its children is its own.
         if self._used:
@@ -173,10 +180,11 @@ class PidNamespaces:
 
 
 def enter_namespaces(limits: Limits) -> None:
-    """Enter new user, mount, IPC, UTS and network namespaces.
+    """Enter new user, mount, IPC, UTS and network namespaces. Raises OSError.
 
-    /tmp and /dev/shm are private and limited in size. /proc is empty. On a GPU, it holds the part
-    that the driver reads.
+    The uid stays. /tmp and /dev/shm are private, empty and limited in size. /proc is empty. With a
+    GPU, it holds the part that the driver reads, unless `mount_reduced_proc` fails. When memory
+    runs out, the kernel kills this process first.
     """
     # When memory runs out, the kernel should kill the attempt, not the zygote.
     with contextlib.suppress(OSError):
@@ -199,7 +207,11 @@ def enter_namespaces(limits: Limits) -> None:
 
 
 def drop_privileges(limits: Limits) -> None:
-    """Drop every capability, set rlimits, filter system calls."""
+    """Change to /tmp, drop every capability, set rlimits, and filter system calls.
+
+    The process is no longer dumpable, so no other process of its user can trace it. Raises OSError,
+    and KeyError on an unknown processor.
+    """
     os.chdir("/tmp")
     for capability in range(_LAST_CAPABILITY + 1):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)

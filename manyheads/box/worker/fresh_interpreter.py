@@ -1,6 +1,7 @@
 """The process of one attempt at the `process` level: a fresh interpreter.
 
-It sets rlimits if the system has them.
+It connects to the judge, imports torch, sets rlimits if the system has them, and then answers
+messages over the connection. `without_namespaces.ProcessBox` starts it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from typing import Any
 
 
 def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
-    """Serve one attempt.
+    """Connect to the judge, serve one attempt, and return when the judge closes the connection.
+
+    On Unix, a thread kills the whole session if the judge ends first. Before the first message, one
+    byte tells the judge that the process is ready.
 
     Args:
         limits: the fields of Limits.

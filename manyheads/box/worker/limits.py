@@ -1,4 +1,9 @@
-"""The limits of one attempt. On Unix, rlimits enforce some of these limits."""
+"""The limits of one attempt. On Unix, rlimits enforce some of these limits.
+
+`apply_rlimits` limits each process by itself. In addition, the judge limits the time and the size
+of replies (`connection`), and at level `namespaces` a cgroup limits all processes together, and
+tmpfs the size of /tmp.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +28,11 @@ class Limits:
         seconds_per_call: the attempt's own time from sending a Call to the end of its Reply.
         seconds_per_attempt: the time for all calls of an attempt together, even if its process ends
             at every call.
+        memory_mib: the memory that it may use in addition to the interpreter's.
+        files_mib: the size of one file, and of each of /tmp and /dev/shm.
+        processes: the processes and threads together.
+        open_files: the file descriptors of one process.
+        reply_mib: the size of one reply.
         device: "cpu" or "cuda". With "cuda", the resources that the driver needs are added.
     """
 
@@ -64,7 +74,8 @@ def measure_address_space() -> None:
 def apply_rlimits(limits: Limits) -> None:
     """Set the limits for this process and its children.
 
-    Hard limits are lowered too, so they cannot be raised again.
+    Hard limits are lowered too, so they cannot be raised again. A hard limit that is already lower
+    stays. A limit that the system refuses is skipped, and on Windows no limit is set.
 
     On a GPU the address space is not limited, because CUDA reserves more than there is memory: only
     a cgroup bounds it.

@@ -24,13 +24,13 @@ _NAME = type.__dict__["__name__"].__get__  # ignores a __name__ that a metaclass
 
 
 def plain(text: str, limit: int) -> str:
-    r"""Return the first characters of the text, with lone surrogates spelled out, as \udce9."""
+    r"""Return the first `limit` characters of the text, with lone surrogates written as \udce9."""
     start = str.__getitem__(text, slice(limit))
     return start if start.isascii() else start.encode("utf-8", "backslashreplace").decode()[:limit]
 
 
 def type_name(type_: type) -> str:
-    """Return the name of a type."""
+    """Return the name of a type, without its module, cut at NAME_LIMIT."""
     return plain(_NAME(type_), NAME_LIMIT)
 
 
@@ -78,10 +78,10 @@ class Entries:
 class Build:
     """Make a module: call `target` with the arguments, then load its state by name.
 
-    `target` is a class of the attempt, or one of its functions that returns a module. Parameters
-    that `state` does not name are set to zero, so that an extra parameter changes no value and is
-    judged by itself. A parameter with at most two distinct values (ones; zeros and ones) is not a
-    random weight and keeps its values.
+    `target` is a class of the attempt, or one of its functions that returns a module. If `state` is
+    given, parameters that it does not name are set to zero, so that an extra parameter changes no
+    value and is judged by itself. A parameter with at most two distinct values (ones; zeros and
+    ones) is not a random weight and keeps its values.
     """
 
     target: str
@@ -98,7 +98,7 @@ class Build:
 
 @dataclass(frozen=True)
 class StandIn:
-    """An argument: a module made of plain `nn.Linear` layers and attributes."""
+    """An argument: a module in eval mode, made of plain `nn.Linear` layers and attributes."""
 
     linears: Mapping[str, Tensor]  # name -> weight (out, in); no bias
     attributes: Mapping[str, object]
@@ -303,7 +303,7 @@ class Call:
 
     @property
     def outputs(self) -> int:
-        """How many outputs a complete reply has."""
+        """The number of outputs of a complete reply."""
         return 0 if self.only_build else self.runs * len(self.steps) * self.form.count
 
     @property
@@ -341,9 +341,9 @@ class TraceCall:
 
 @dataclass(frozen=True)
 class Batch:
-    """`count` messages follow.
+    """Announces `count` messages, which are sent right after this one and answered together.
 
-    Their answers are sent together: the total length, then each answer with its own length.
+    This is one answer: the total length, then each answer with its own length.
     """
 
     count: int
@@ -351,7 +351,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class InitModel:
-    """Build a small language model with the module `attention` in each block."""
+    """Build a small language model with a module `attention` in each block.
+
+    The answer is an empty Reply, or one with the exception.
+    """
 
     attention: Build
     vocabulary: int
@@ -365,7 +368,7 @@ class TrainStep:
 
 @dataclass(frozen=True)
 class Write:
-    """Write `count` tokens after the prompt. The answer is a Reply with the tokens as output."""
+    """Write `count` tokens after the prompt. The answer is a Reply with these tokens as output."""
 
     prompt: Tensor
     count: int
@@ -541,7 +544,7 @@ class Reply:
 
 
 def tensors_of(reply: Reply) -> list[Tensor]:
-    """Return all tensors of a reply."""
+    """Return the tensors of a reply: those of its outputs, then its gradients."""
     tensors = [*(output.tensor for output in reply.outputs), *reply.gradients.values()]
     return [tensor for tensor in tensors if tensor is not None]
 

@@ -1,4 +1,8 @@
-"""Build the `nn.Module`s of a call, load their state by name, and report on them."""
+"""Build the `nn.Module`s of a call, load their state by name, and report on them.
+
+`build_module` makes a module as a `Build` describes it. After the call, `Built.facts` reports its
+parameters, buffers and other tensors. `is_same` compares modules and arguments.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,13 @@ def is_same(
     a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
 ) -> bool:
     """Return whether no difference between two objects is found.
+
+    Tensors must have the same type, shape, dtype and device, and the same numbers, with NaN equal
+    to NaN. The numbers of parameters and of tensors on the meta device are not compared. Plain
+    values, such as numbers and texts, must be equal and of the same type. Lists and tuples are
+    compared element by element, mappings entry by entry in their order, and other objects by the
+    name of their class and by their attributes. The keys of mappings with integer keys only, and
+    the mode of modules, do not count.
 
     Args:
         a: the first object.
@@ -74,7 +85,10 @@ _NUMBERS = (bool, int, float, str, type(None))
 
 
 class Built:
-    """A module of the attempt, with its initial parameters, to report on it after the call."""
+    """A module of the attempt, and the data for a report on its state after the call.
+
+    Its initial parameters are copied only if the build asks for a report of attributes.
+    """
 
     def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
         self.build, self.module, self.unloaded = build, module, unloaded
@@ -82,7 +96,10 @@ class Built:
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
     def facts(self) -> ModuleFacts:
-        """Return the state of the module now."""
+        """Return the state of the module now.
+
+        `changed` is False for a module whose build asks for no report of attributes.
+        """
         initial, current = self._before.items(), parameters_of(self.module)
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in current.items()},
@@ -101,7 +118,11 @@ class Built:
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
-    """Build the module, and load its state. An exception in the attempt's code is passed on."""
+    """Build the module, and load its state. An exception in the attempt's code is passed on.
+
+    In this order: the module is made, converted to the dtype, loaded with the state, moved to the
+    device, put in its mode, and given its attributes.
+    """
     module = make_module(namespace, build)
     if build.dtype:
         module = module.to(getattr(torch, build.dtype))
@@ -140,7 +161,7 @@ def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
 
 
 def plain_argument(value: object) -> object:
-    """Convert an argument to what the attempt receives."""
+    """Return the torch.device or module that an argument describes, or the argument unchanged."""
     if isinstance(value, DeviceArgument):
         return torch.device(value.name)
     if isinstance(value, StandIn):
@@ -156,6 +177,7 @@ class Module(nn.Module):
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
+    """Return a module with a copy of each weight in a linear layer, in eval mode."""
     module = Module()
     for name, weight in spec.linears.items():
         rows, columns = weight.shape
@@ -169,6 +191,10 @@ def _stand_in(spec: StandIn) -> nn.Module:
 
 
 def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str, ...]:
+    """Load the state, and return the names for which the module has no tensor of the same shape.
+
+    First, parameters that the state does not name become zero, unless they have at most two values.
+    """
     unloaded = []
     with torch.no_grad():
         for name, parameter in parameters_of(module).items():
@@ -187,9 +213,10 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def parameters_of(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters, each under its name with the fewest dots.
+    """Return the parameters by name. Names with fewer dots come first.
 
-    A parameter has several names if a layer is also in a list, for example.
+    A parameter has several names if a layer is also in a list, for example. Then its name with the
+    fewest dots counts.
     """
     names: dict[nn.Parameter, str] = {}
     for name, parameter in sorted(
@@ -208,7 +235,10 @@ def at_most_two_values(tensor: Tensor) -> bool:
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the unregistered tensors in attributes, also those in lists, tuples and mappings."""
+    """Return the first PLAIN_LIMIT unregistered tensors in attributes, by dotted names.
+
+    Tensors in lists, tuples and mappings count, but not those in nested ones.
+    """
     named_tensors: dict[str, Tensor] = {}
     for prefix, submodule in module.named_modules():
         for name, value in vars(submodule).items():
@@ -265,8 +295,8 @@ def _plain(value: object) -> Attribute:
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
     """Write three different numbers to a tensor in place of random initial values.
 
-    With them `at_most_two_values` recognises a weight. Without them the tensor would keep what
-    happened to be in its memory.
+    With them `at_most_two_values` recognises a weight. Without them the tensor would keep the
+    random content of its memory.
     """
     if tensor.is_contiguous():
         with torch.no_grad():
@@ -277,6 +307,7 @@ def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
 
 @contextmanager
 def _without_init() -> Iterator[None]:
+    """Replace the random initialisers in `torch.nn.init` by `_mark_as_random` for a while."""
     initializers = (
         "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ "
         "normal_ uniform_"

@@ -1,7 +1,8 @@
-"""Observe which operations a call runs. Hygiene checks use this, but never as the only evidence.
+"""Observe which operations a call runs, for hygiene checks, but never as the only evidence.
 
-Code can hide its operations from these modes. A check that depends on them also asks for something
-that the operation in question cannot compute.
+Two modes of PyTorch observe the operations: one sees calls of torch's functions, the other one the
+kernels that they run. Code can hide its operations from these modes. A check that depends on them
+also asks for something that the operation in question cannot compute.
 
 While the modes are on, a copy from the meta device to the CPU succeeds and holds zeros.
 """
@@ -56,7 +57,8 @@ def _is_fused_in_graph(result: object) -> bool:
     """Return whether the result's autograd graph contains fused attention.
 
     Code that hides its operations from the modes below cannot hide them in the graph without losing
-    its gradients.
+    its gradients. At most about NODES_LIMIT nodes are searched. A result without a graph contains
+    no fused attention.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
     visited, pending = {start}, [start]
@@ -81,7 +83,8 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
     """Return zeros for a copy from the meta device to another one, or None for other operations.
 
     Tensors on the meta device have no numbers, so the copy would raise. With zeros the call
-    continues, and the device of its output shows that the tensor was moved.
+    continues, and the device of its output shows that the tensor was moved. A copy into a tensor on
+    another device sets this tensor to zero.
     """
     if (
         kernel is _TO_COPY
@@ -108,6 +111,10 @@ def _is_dense(value: object) -> bool:
 
 
 def _on_two_devices(args: Any) -> bool:
+    """Return whether two tensors among the arguments are on different devices.
+
+    Tensors in a list or tuple count. Tensors without axes do not.
+    """
     flat = [
         a
         for arg in args
@@ -140,7 +147,7 @@ class _Functions(TorchFunctionMode):
 
 
 def _new(*args: Any, **kwargs: Any) -> Tensor:
-    """Make a tensor. A tensor of a subclass is made without the mode.
+    """Return a new tensor, as Tensor.__new__ does. A tensor of a subclass is made without the mode.
 
     The parameters have no names because otherwise torch._dynamo could not be imported.
     """
@@ -220,11 +227,11 @@ class OpMonitor(TorchDispatchMode):
         return out
 
     def inspect_graph(self, result: object) -> None:
-        """Search the autograd graph of the result for fused attention."""
+        """Search the autograd graph of the result for fused attention, and record it if found."""
         self._fused |= _is_fused_in_graph(result)
 
     def operations(self) -> Operations:
-        """Return the operations that ran so far."""
+        """Return the operations that have been observed so far."""
         shapes = sorted(self._shapes, key=lambda shape: (prod(shape), shape))
         return Operations(
             self._functions.fused or self._fused,

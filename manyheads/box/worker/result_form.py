@@ -43,14 +43,14 @@ class Form:
         return 1 if self.is_leaf else sum(subform.count for subform in self.parts)
 
     def leaves(self, path: PartPath = ()) -> Iterator[tuple[PartPath, Form]]:
-        """Yield every leaf, with its path."""
+        """Yield the path and the form of every leaf. Each path begins with the argument `path`."""
         if self.is_leaf:
             yield path, self
         for index, subform in enumerate(self.parts):
             yield from subform.leaves((*path, index))
 
     def part_at(self, path: PartPath) -> Form:
-        """Return the form of the part at this path."""
+        """Return the form of the part at this path. Raises IndexError if there is none."""
         return self if not path else self.parts[path[0]].part_at(path[1:])
 
     def index_of(self, key: int | str) -> int:

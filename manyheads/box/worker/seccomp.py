@@ -73,8 +73,13 @@ Verdict = int | Rule
 def assemble(architecture: int, verdicts: Mapping[int, Verdict], first_unknown: int) -> bytes:
     """Return the program of the filter, in classic BPF.
 
-    Calls without a verdict fail with EPERM, and with ENOSYS from the number `first_unknown` on. A
-    call of another architecture, which the processor may also support, ends the process.
+    Calls without a verdict fail with EPERM, or with ENOSYS if their number is `first_unknown` or
+    larger. A call of another architecture, which the processor may also support, ends the process.
+
+    Args:
+        architecture: the number of the architecture in linux/audit.h.
+        verdicts: the verdict by the number of the call.
+        first_unknown: the first number of calls that are newer than the list.
     """
     ends = [
         0,
@@ -115,7 +120,7 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
 
 
 def _all_of(conditions: Sequence[ArgumentCondition]) -> _Code:
-    """Return code that allows the call if all conditions hold, and otherwise runs on after it."""
+    """Return code that allows the call if all conditions hold, and else continues behind itself."""
     code = [_op(_RETURN, ALLOW)]
     for condition in reversed(conditions):
         code = [*_condition(condition, len(code)), *code]
@@ -123,11 +128,11 @@ def _all_of(conditions: Sequence[ArgumentCondition]) -> _Code:
 
 
 def _condition(condition: ArgumentCondition, to_failure: int) -> _Code:
-    """Return code that runs on after it if the condition holds, and otherwise jumps further.
+    """Return code that continues behind itself if the condition holds, and otherwise jumps further.
 
     Args:
         condition: the condition.
-        to_failure: how many instructions after this code to skip if it does not hold.
+        to_failure: the number of instructions behind this code to skip if it does not hold.
     """
     code = [_op(_LOAD, _ARGUMENTS + 8 * condition.argument + 4 * condition.upper)]
     if condition.mask != ALL_BITS:
@@ -497,9 +502,10 @@ def program(machine: str, device: str = "cpu") -> bytes:
 
 
 def install(device: str = "cpu") -> None:
-    """Install the filter in this process for good.
+    """Install the filter in this process for good, also for its children.
 
-    Raises OSError if the kernel refuses, KeyError on an unknown machine.
+    It also sets "no new privileges", which the kernel demands. Raises OSError if the kernel
+    refuses, and KeyError on an unknown machine.
     """
     code = program(platform.machine(), device)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -51,7 +51,13 @@ _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack"
 
 
 def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> Traced:
-    """Execute the call and trace it. `source` is the name of the student's file."""
+    """Execute the call, and return its trace and its reply.
+
+    Args:
+        namespace: the names that the attempt defines.
+        message: the call, and the numbers to send.
+        source: the name of the student's file.
+    """
     tracer = Tracer(source, message.crop, message.times)
     reply = execute(namespace, message.call, source, tracer)
     return tracer.finish(reply)
@@ -59,7 +65,7 @@ def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> T
 
 @dataclass
 class _Operation:
-    """One call of a torch function."""
+    """One call of a torch function, with its input tensors as they were before it."""
 
     func: Any
     name: str  # "view", "__getitem__", or "__get__" for a property
@@ -104,7 +110,10 @@ class _RecordedStep:
 
 
 class Tracer(TorchFunctionMode):
-    """`with Tracer(...) as tracer: ...`, then `tracer.traced(reply)`."""
+    """Records the operations of student code: `with tracer: …`, then `tracer.finish(reply)`.
+
+    An operation that cannot be described is counted as dropped, and never makes the call fail.
+    """
 
     def __init__(self, source: str, crop: tuple[int, ...], times: int) -> None:
         super().__init__()
@@ -116,7 +125,7 @@ class Tracer(TorchFunctionMode):
         self._current: _CurrentStep | None = None
 
     def finish(self, reply: Reply) -> Traced:
-        """Return the recorded steps, with the call's reply."""
+        """Store the last step, and return the recorded steps with the call's reply."""
         self._close()
         steps = tuple(recorded.complete() for recorded in self._steps)
         return Traced(reply, steps, tuple(self._order), self._dropped)
@@ -139,6 +148,7 @@ class Tracer(TorchFunctionMode):
         return out
 
     def _note(self, operation: _Operation) -> None:
+        """Record the operation if it has outputs or raised, and a line of the student led to it."""
         if not operation.outputs and not operation.raised:
             return
         try:
@@ -149,9 +159,10 @@ class Tracer(TorchFunctionMode):
             self._dropped += 1
 
     def _locations(self) -> tuple[list[_Location], FrameType | None]:
-        """Return the student's lines on the stack, and the frame that the innermost one called.
+        """Return the innermost lines of the student on the stack, at most DEPTH, and a frame.
 
-        The lines are in order, outermost first. The frame is None if the line called torch itself.
+        The lines are in order, outermost first. The frame is the one that the innermost line
+        called, or None if the line ran the operation itself.
         """
         locations: list[_Location] = []
         called = None
@@ -167,6 +178,15 @@ class Tracer(TorchFunctionMode):
     def _record(
         self, operation: _Operation, locations: list[_Location], frame: FrameType | None
     ) -> None:
+        """Add the operation to the current step, or close this step and begin a new one.
+
+        Operations belong to one step if the same call in the innermost line ran them.
+
+        Args:
+            operation: the operation.
+            locations: the student's lines that lead to it.
+            frame: the frame that the innermost line called, if any.
+        """
         current = self._current
         if current is None or frame is None or current.frame is not frame:
             self._close()
@@ -190,7 +210,10 @@ class Tracer(TorchFunctionMode):
         )
 
     def _close(self) -> None:
-        """Store the current step, with its crops if this is one of its first runs."""
+        """Store the current step, with its crops and slices if this is one of its first runs.
+
+        If there is no room for the step or for its place in the order, it is counted as dropped.
+        """
         if self._current is None:
             return
         step, self._current = self._current.step, None
@@ -221,6 +244,7 @@ _TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tra
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
+    """Return the description of an operation before it runs."""
     snapshots = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
     arguments = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
     numbers = tuple(
@@ -235,6 +259,7 @@ def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
 def _new_step(
     operation: _Operation, locations: list[_Location], frame: FrameType | None
 ) -> _CurrentStep:
+    """Return a step that begins with this operation; see `Tracer._record` for the arguments."""
     snapshots, inputs = operation.snapshots, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
         tensors = list(
@@ -283,7 +308,7 @@ def _names_the_step(frame: FrameType) -> bool:
 
 
 def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
-    """Yield the tensors in a value, also in nested lists and tuples."""
+    """Yield the tensors in a value, also in lists and tuples that are nested up to `depth`."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list) and depth:
@@ -297,7 +322,7 @@ def _snapshot(tensors: Iterable[Tensor]) -> list[_Snapshot]:
 
 
 def _tensor_info(tensor: Tensor) -> TensorInfo:
-    """Return the tensor's shape and dtype, and its value if it has no axes."""
+    """Return a tensor's shape and dtype, and its value if it has no axes and is on the CPU."""
     shape = tuple(int(n) for n in tensor.shape)
     has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _SCALARS
     value = _value_or_default(lambda: float(tensor.detach()), None) if has_value else None
@@ -308,6 +333,10 @@ def _tensor_info(tensor: Tensor) -> TensorInfo:
 
 def _storage_of(snapshots: list[_Snapshot], out: Tensor, moves: bool) -> str:
     """Return how the output's memory relates to the inputs (`Step.storage`).
+
+    The result is "in place" if an input was changed, "same" if the output is an input, "" if the
+    output's memory is unknown, "view" if the output begins at an input's address, and otherwise
+    "copy" or "new".
 
     Args:
         snapshots: the inputs, with their memory and version before the operation.
@@ -343,9 +372,11 @@ def _slices_of(inputs: list[_Snapshot], outputs: list[Tensor]) -> tuple[Slice, .
 
 
 def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """Return a corner of the tensor as bool or float32, or None if this is impossible.
+    """Return a copy of a corner of the tensor, as bool or float32 on the CPU.
 
     The corner has the first `counts` numbers along the last axes, at index 0 of the other axes.
+    Returns None if there are no counts, if the tensor holds no plain numbers, or if the corner has
+    more than ELEMENTS numbers.
     """
     plain = type(tensor) in (
         Tensor,

@@ -58,7 +58,7 @@ class LanguageModel(nn.Module):
 
 @torch.no_grad()
 def initialise(model: nn.Module) -> None:
-    """Draw the weights of the model.
+    """Draw the weights of the model, in place, from torch's default generator.
 
     A matrix gets variance 1 / (its number of inputs), so that q and k have variance 1. An embedding
     gets variance 0.3². Biases start at 0. A parameter with at most two values (ones; a mask) is not
@@ -86,7 +86,11 @@ class Adam:
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Update the parameters, and clear their gradients."""
+        """Update the parameters in place, and clear their gradients.
+
+        Args:
+            rate: the learning rate.
+        """
         self._steps += 1
         beta_1, beta_2 = self._betas
         for parameter, mean, square in self._slots:
@@ -104,7 +108,9 @@ class Trainer:
     model: LanguageModel
 
     def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Answer one message. Exceptions of the attempt are in the reply.
+        """Return the reply to one message. Exceptions of the attempt are in the reply.
+
+        The reply has no output for InitModel, the loss for TrainStep, and the new tokens for Write.
 
         Args:
             namespace: the names that the attempt defines.
@@ -136,6 +142,7 @@ class Trainer:
         )
 
     def _build(self, namespace: Mapping[str, object], message: InitModel) -> None:
+        """Build the model and all that training needs. The same message gives the same weights."""
         torch.default_generator.manual_seed(0)
         attentions = [build_module(namespace, message.attention).module for _ in range(BLOCKS)]
         self.model = LanguageModel(attentions, message.vocabulary)
@@ -149,7 +156,7 @@ class Trainer:
         self._text = message.text.long().unfold(0, T + 1, 1)
 
     def _step(self) -> Tensor:
-        """Train on one batch. Returns the loss before the step."""
+        """Train on one batch, and return the loss before the step, of shape ()."""
         self.model.train()
         windows = self._text[torch.randint(len(self._text), (BATCH,), generator=self._draw)]
         loss = F.cross_entropy(self.model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
@@ -164,7 +171,7 @@ class Trainer:
 
     @torch.no_grad()
     def _write(self, message: Write) -> Tensor:
-        """Draw one token at a time."""
+        """Draw one token after the other, and return the new tokens, (count,)."""
         self.model.eval()
         generator, ids = torch.Generator().manual_seed(0), message.prompt.long()
         for _ in range(message.count):

@@ -58,11 +58,15 @@ _BY_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 
 
 def pack(body: object, tensors: list[Tensor]) -> bytes:
-    """Return one framed message: a safetensors file.
+    """Return one message as bytes: the length of a safetensors file, and the file.
 
     The file is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
+
+    Args:
+        body: the JSON body.
+        tensors: the tensors to which the body refers, on the CPU.
     """
     chunks = [header(body, tensors)]
     for tensor in tensors:
@@ -73,7 +77,7 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
 
 
 def header(body: object, tensors: list[Tensor]) -> bytes:
-    """Return the part of a message before the tensors' numbers."""
+    """Return the part of a safetensors file before the tensors' numbers."""
     entries: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     end = 0
     for i, tensor in enumerate(tensors):
@@ -106,6 +110,13 @@ def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
 
 
 def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
+    """Return a tensor by its entry in the header. Raises ValueError if its size is impossible.
+
+    Args:
+        entry: the tensor's dtype, shape and offsets.
+        payload: the file.
+        start: the offset of the tensors' numbers in the file.
+    """
     dtype, shape, (begin, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape):
         raise ValueError("a tensor's shape is out of bounds")
@@ -121,9 +132,10 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """Return the JSON body of a message, and append its tensors to `tensors`.
+    """Return the JSON body of a message or a value in it, and append its tensors to `tensors`.
 
-    Fields that have their default value are left out.
+    Fields that have their default value are left out. Tensors on the meta device are a part of the
+    body. Lone surrogates in texts are written as backslash escapes.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -163,7 +175,7 @@ def bare(tensor: Tensor) -> Tensor:
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:
-    """Return the message that `to_body` made this body from."""
+    """Return the message from which `to_body` made this body, with these tensors."""
     if isinstance(body, list):
         return tuple(from_body(item, tensors) for item in body)
     if not isinstance(body, dict):
@@ -182,7 +194,7 @@ def from_body(body: object, tensors: list[Tensor]) -> object:
 
 
 def encode(message: object) -> bytes:
-    """Return a framed message."""
+    """Return the message as bytes, with its length."""
     tensors: list[Tensor] = []
     body = to_body(message, tensors)
     return pack(body, tensors)
@@ -194,7 +206,7 @@ def decode(data: bytes) -> object:
 
 
 def receive(stream: io.BufferedReader) -> object | None:
-    """Return the next message, or None if the judge has closed the connection."""
+    """Wait for the next message, and return it, or None if the judge has closed the connection."""
     length = stream.read(LENGTH.size)
     if len(length) < LENGTH.size:
         return None

@@ -2,7 +2,8 @@
 
 Its supervisor starts each attempt, ends it, and reports how it ended. Every attempt has a lifeline,
 a socket to the judge. When the judge closes the lifeline or ends, the supervisor kills the attempt.
-The attempt is PID 1 of its PID namespace, so all processes that it started end too.
+At level `namespaces`, the attempt is PID 1 of its PID namespace, so all processes that it started
+end too. At the other levels, the supervisor kills the attempt's process group.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Supervisor:
     def __init__(
         self, control: socket.socket, run: RunAttempt, namespaces: confine.PidNamespaces | None
     ) -> None:
-        """Keep the arguments, and wait for no attempt yet.
+        """Prepare to serve, without any attempt yet.
 
         Args:
             control: the socket on which the judge requests attempts.
@@ -62,7 +63,7 @@ class Supervisor:
         self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
-        """Serve until the judge closes the control socket."""
+        """Serve until the judge closes the control socket, then kill all attempts."""
         while True:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
             for child in list(self._attempts):
@@ -77,7 +78,7 @@ class Supervisor:
             self._reap(child)
 
     def _accept(self) -> bool:
-        """Start the attempt that the judge requests.
+        """Start the attempt that the judge requests, and return True.
 
         Returns False if the judge has closed the socket.
         """
@@ -90,6 +91,10 @@ class Supervisor:
         return bool(request)
 
     def _start(self, limits: Limits, receives: int, sends: int, lifeline: socket.socket) -> None:
+        """Fork a process that runs an attempt, and watch the process and its lifeline.
+
+        Without namespaces, the process runs in a new temporary folder.
+        """
         folder = None if self._namespaces else tempfile.TemporaryDirectory(prefix="course-check-")
         if self._namespaces is not None:
             self._namespaces.prepare_next()
@@ -113,6 +118,7 @@ class Supervisor:
         os.kill(attempt.pid, signal.SIGKILL)
 
     def _reap(self, attempt: _AttemptProcess) -> None:
+        """Wait for an attempt that has ended, clean up, and report its wait status to the judge."""
         self._attempts.remove(attempt)
         status = os.waitpid(attempt.pid, 0)[1]
         self._poll.unregister(attempt.ended)
@@ -129,6 +135,7 @@ class Supervisor:
 
 
 def _send_time_files(lifeline: socket.socket, pid: int) -> None:
+    """Report the fork to the judge, with the files that count the process's time, if any."""
     files = time_files(pid)
     with contextlib.suppress(OSError):  # the judge is gone
         socket.send_fds(lifeline, [b"1"], files)
@@ -141,9 +148,14 @@ _COLLECT_AFTER = 20_000
 
 
 def main(control_fd: int, isolation: str) -> None:
-    """Serve start requests on the control socket until it closes.
+    """Prepare this process, report READY, and serve start requests until the control socket closes.
 
-    The caller must have switched garbage collection off.
+    Garbage collection is on from then on. The caller may have switched it off to import modules
+    fast. All output of this process is discarded.
+
+    Args:
+        control_fd: the zygote's end of the control socket.
+        isolation: the level of the box.
     """
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
@@ -159,7 +171,7 @@ def main(control_fd: int, isolation: str) -> None:
 
 
 def _prepare_for_many() -> None:
-    """Make preparations that pay off only for many attempts."""
+    """Make preparations that pay off only for many attempts. Needs the rights of `seal_devices`."""
     confine.seal_devices()
     make_meta_ready()
     # This reads /proc/cpuinfo once for all attempts. In an attempt, /proc is empty.
@@ -196,7 +208,14 @@ def make_meta_ready() -> None:
 
 
 def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
-    """Run an attempt in this process. Never returns."""
+    """Confine this process, and serve an attempt in it. Never returns: the process ends.
+
+    Args:
+        isolation: the level of the box.
+        limits: of the attempt.
+        receives: the pipe from the judge.
+        sends: the pipe to the judge.
+    """
     status = 1
     try:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
