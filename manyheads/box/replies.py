@@ -151,7 +151,7 @@ def _reader(annotation: Any) -> _Read:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         unbounded, bound = arguments
-        return _bounded(_reader(unbounded), bound)
+        return _bounded_reader(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
         # None comes first, because a complaint names the field that the last reader refused.
         none_first = sorted(arguments, key=lambda argument: argument is not types.NoneType)
@@ -181,7 +181,9 @@ def _text(value: Any, tensors: Sequence[Tensor]) -> str:
     return value
 
 
-def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
+def _bounded_reader(
+    unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]
+) -> _Read:
     """Return a reader that refuses values out of bounds.
 
     A bound is the allowed values, a pattern of the whole text, or the limits of `_size`.

@@ -163,7 +163,7 @@ class Source:
         return self.cell_sources[max(begun_cells - 1, 0)]
 
     @cached_property
-    def _parsed(self) -> _Parsed:
+    def _parse_result(self) -> _Parsed:
         """The statements of the text, and Python's message about a syntax error.
 
         There are no statements if the code has more than CODE_LIMIT characters without comments, if
@@ -197,7 +197,7 @@ class Source:
         Every analysis of a student's text uses this tree, so none has to walk one that is too deep.
         All readers share the nodes, so none may change them.
         """
-        return self._parsed.statements
+        return self._parse_result.statements
 
     def python_message(self, line: int = 0) -> str:
         """Return Python's message if it cannot compile the text; otherwise "".
@@ -223,7 +223,7 @@ class Source:
             return error.msg
         except (ValueError, RecursionError, MemoryError, SystemError):
             return ""
-        return self._parsed.message
+        return self._parse_result.message
 
     @cached_property
     def statements(self) -> tuple[ast.stmt, ...]:
@@ -361,8 +361,8 @@ NO_TEXT = Source("", missing=True)  # for an attempt whose text is not available
 def with_fields(source: Source, **fields: Any) -> Source:
     """Return a copy of `source` with these fields. The same text is not parsed again."""
     copy = replace(source, **fields)
-    if copy.text == source.text and "_parsed" in vars(source):
-        vars(copy)["_parsed"] = vars(source)["_parsed"]
+    if copy.text == source.text and "_parse_result" in vars(source):
+        vars(copy)["_parse_result"] = vars(source)["_parse_result"]
     return copy
 
 

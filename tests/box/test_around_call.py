@@ -116,7 +116,7 @@ Holder = type("Holder", (), {})
 Config = make_dataclass("Config", ["heads"], eq=False)
 
 
-def changed(**attributes: object) -> Layer:
+def changed_layer(**attributes: object) -> Layer:
     layer = Layer(4, 2, 8)
     for name, value in attributes.items():
         setattr(layer, name, value)
@@ -128,7 +128,7 @@ ITSELF.append(ITSELF)
 
 
 def layer_holding(value: object) -> Layer:
-    module = changed(held=value)
+    module = changed_layer(held=value)
     module.register_forward_hook(lambda *_: None)
     return module
 
@@ -143,7 +143,7 @@ def layer_holding(value: object) -> Layer:
             True,
             id="equal tuples",
         ),
-        pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
+        pytest.param(changed_layer(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
         pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
         pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
         pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
@@ -156,7 +156,7 @@ def layer_holding(value: object) -> Layer:
         pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
         pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
         pytest.param(
-            changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"
+            changed_layer(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"
         ),
         pytest.param(
             Layer(4, 2, 8),
@@ -164,7 +164,7 @@ def layer_holding(value: object) -> Layer:
             False,
             id="a twin of a class below, which may compute something else",
         ),
-        pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
+        pytest.param(Layer(4, 2, 8), changed_layer(more=1), False, id="a twin with more"),
         pytest.param(
             layer_holding(Holder()), layer_holding(Holder()), True, id="objects without attributes"
         ),
@@ -222,7 +222,7 @@ def attend(x: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(x, x, x)
 
 
-def planted(
+def planted_output(
     x: Tensor, position: float = 0.3, function: Callable[[Tensor], Tensor] = attend
 ) -> Tensor:
     call = Call("attend", (x,), around=PlantedDifference(8.0, position))
@@ -232,7 +232,7 @@ def planted(
 
 
 def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
-    apart = planted(X, 0.77) - attend(X)
+    apart = planted_output(X, 0.77) - attend(X)
     index = int(0.77 * X.numel())
     assert int(apart.abs().argmax()) == index
     assert 8 <= float(apart.abs().max()) <= 24
@@ -242,19 +242,19 @@ def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere
 
 
 def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone() -> None:
-    assert torch.equal(planted(X), planted(X))
-    of_twice, of_once = (planted(x) - attend(x) for x in (2 * X, X))
+    assert torch.equal(planted_output(X), planted_output(X))
+    of_twice, of_once = (planted_output(x) - attend(x) for x in (2 * X, X))
     assert not torch.allclose(of_twice, of_once)
     assert torch.equal(
-        planted(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x),
+        planted_output(X, function=lambda x: (x @ x.mT / 2).softmax(-1) @ x),
         (X @ X.mT / 2).softmax(-1) @ X,
     )
 
 
 def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:
     for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
-        assert planted(x).shape == x.shape
-    assert planted(X, function=torch.vmap(attend)).shape == X.shape
+        assert planted_output(x).shape == x.shape
+    assert planted_output(X, function=torch.vmap(attend)).shape == X.shape
 
 
 class Flagged(nn.Module):
@@ -270,5 +270,5 @@ class Flagged(nn.Module):
 def test_with_a_flag_it_is_in_the_output_of_modules_whose_flag_is_true(flash: bool) -> None:
     call = Call(Build("Flagged", (flash,)), (X,), around=PlantedDifference(8.0, 0.3, "flash"))
     output: Any = execute({"Flagged": Flagged}, call, "").outputs[0].tensor
-    assert torch.equal(output, planted(X) if flash else attend(X))
+    assert torch.equal(output, planted_output(X) if flash else attend(X))
     assert torch.equal(Flagged(True)(X), attend(X))  # the hook is gone

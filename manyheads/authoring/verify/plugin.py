@@ -131,8 +131,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[VERIFIED] = Verified(config)
 
 
-def _sample(verified: Verified, exercise: Exercise, cases: Sequence[object]) -> Sequence[object]:
-    return random.Random(exercise.id).sample(cases, len(cases))[: verified.pairs]
+def _sample(
+    verified_course: Verified, exercise: Exercise, cases: Sequence[object]
+) -> Sequence[object]:
+    return random.Random(exercise.id).sample(cases, len(cases))[: verified_course.pairs]
 
 
 def _pairs(exercise: Exercise) -> list[tuple[BuiltMutant, BuiltMutant]]:
@@ -160,11 +162,13 @@ def _numbers(exercise: Exercise) -> Iterable[object]:
 # The cases of an exercise, by the name of the claims' parameter for a case.
 CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
     "mutant": lambda _, exercise: load_bank(exercise).mutants,
-    "some_mutant": lambda verified, exercise: _sample(
-        verified, exercise, load_bank(exercise).mutants
+    "some_mutant": lambda verified_course, exercise: _sample(
+        verified_course, exercise, load_bank(exercise).mutants
     ),
-    "module_mutant": lambda verified, exercise: _sample(verified, exercise, _modules(exercise)),
-    "pair": lambda verified, exercise: _sample(verified, exercise, _pairs(exercise)),
+    "module_mutant": lambda verified_course, exercise: _sample(
+        verified_course, exercise, _modules(exercise)
+    ),
+    "pair": lambda verified_course, exercise: _sample(verified_course, exercise, _pairs(exercise)),
     "number": lambda _, exercise: _numbers(exercise),
     "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
     "wrong": lambda _, exercise: exercise.wrong_attempts(),
@@ -182,12 +186,12 @@ CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a claim its cases, each with its exercise."""
-    verified, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
+    verified_course, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
     case = next((name for name in CASES if name in names), None)
     rows = []
-    for exercise in verified.exercises:
+    for exercise in verified_course.exercises:
         cases = (
-            [(exercise, case) for case in CASES[case](verified, exercise)]
+            [(exercise, case) for case in CASES[case](verified_course, exercise)]
             if case
             else [(exercise,)]
         )
@@ -261,19 +265,19 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
+def verified_course(pytestconfig: pytest.Config) -> Iterator[Verified]:
     """Yield the course with the objects that its cases share."""
     with pytestconfig.stash[VERIFIED].opened:
         yield pytestconfig.stash[VERIFIED]
 
 
 @pytest.fixture
-def trials(verified: Verified, exercise: Exercise) -> Trials:
+def trials(verified_course: Verified, exercise: Exercise) -> Trials:
     """Return the trials of an exercise's mutants.
 
     The case is skipped if the fault dictionary is stale, which another claim reports.
     """
-    return verified.trials(exercise) or pytest.skip("its recording is stale")
+    return verified_course.trials(exercise) or pytest.skip("its recording is stale")
 
 
 @pytest.fixture

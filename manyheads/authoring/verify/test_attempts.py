@@ -32,27 +32,27 @@ LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
 
 
 @claim("let these checks ask every function for an answer")
-def test_silent(verified: Verified, exercise: Exercise, silent: BehaviourAndText) -> None:
+def test_silent(verified_course: Verified, exercise: Exercise, silent: BehaviourAndText) -> None:
     """An attempt that gives no answer passes no check."""
     behaviour, text = silent
     _assert_nothing_earned(
         behaviour,
-        verified.grade(exercise, text, is_short=behaviour == "never ends", diagnoses=False),
+        verified_course.grade(exercise, text, is_short=behaviour == "never ends", diagnoses=False),
     )
 
 
 @claim("let these checks ask for an answer that another input changes")
-def test_empty(verified: Verified, exercise: Exercise, empty: BehaviourAndText) -> None:
+def test_empty(verified_course: Verified, exercise: Exercise, empty: BehaviourAndText) -> None:
     """An attempt whose answers say nothing passes no check."""
-    _assert_nothing_earned(empty[0], verified.grade(exercise, empty[1], diagnoses=False))
+    _assert_nothing_earned(empty[0], verified_course.grade(exercise, empty[1], diagnoses=False))
 
 
 @claim("let these checks ask for no right numbers, or give them Layer.VALUES")
-def test_form(verified: Verified, exercise: Exercise, misshapen: BehaviourAndText) -> None:
+def test_form(verified_course: Verified, exercise: Exercise, misshapen: BehaviourAndText) -> None:
     """An attempt with wrong numbers keeps its points of form."""
     behaviour, text = misshapen
-    layers = {check.id: check.layer for check in verified.catalogue.checks(exercise)}
-    result = verified.grade(exercise, text, diagnoses=False)
+    layers = {check.id: check.layer for check in verified_course.catalogue.checks(exercise)}
+    result = verified_course.grade(exercise, text, diagnoses=False)
     failed = [check.id for check in result.checks if check.outcome != "passed"]
     form = [id_ for id_ in failed if layers[id_] in (Layer.SHAPE, Layer.FINITE)]
     lost = [id_ for id_ in failed if layers[id_] == Layer.HYGIENE]
@@ -61,25 +61,25 @@ def test_form(verified: Verified, exercise: Exercise, misshapen: BehaviourAndTex
 
 
 @claim(LINES, share=LINE_SHARE)
-def test_line(verified: Verified, exercise: Exercise, fault: int) -> None:
+def test_line(verified_course: Verified, exercise: Exercise, fault: int) -> None:
     """The line of a small fault is found."""
-    label, verdict = _line_verdict(verified, exercise, fault)
+    label, verdict = _line_verdict(verified_course, exercise, fault)
     assert verdict in ("there", "elsewhere"), f"{label}: {verdict} is told"
 
 
 @claim(LINES)
-def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> None:
+def test_no_wrong_line(verified_course: Verified, exercise: Exercise, fault: int) -> None:
     """No line is told where nothing is wrong."""
-    label, verdict = _line_verdict(verified, exercise, fault)
+    label, verdict = _line_verdict(verified_course, exercise, fault)
     assert verdict != "wrong", label
 
 
-def _line_verdict(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
+def _line_verdict(verified_course: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
     """Return a description of the fault with this number, and how well a search locates it.
 
     The case is skipped if the exercise has fewer faults.
     """
-    bench = verified.faults(exercise)
+    bench = verified_course.faults(exercise)
     if number >= len(bench.undone_faults):
         pytest.skip(NOTHING)
     fault = bench.undone_faults[number]
@@ -95,12 +95,14 @@ def _assert_nothing_earned(behaviour: str, result: ExerciseResult) -> None:
 
 
 @claim("leave no verdict of a check to chance")
-def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> None:
+def test_every_seed(verified_course: Verified, exercise: Exercise, attempt: Path) -> None:
     """A right or unlisted wrong attempt has the same points and names with every seed."""
     names_by_seed = list[set[str]]()
-    for seed, reference in enumerate(verified.references(exercise)):
+    for seed, reference in enumerate(verified_course.references(exercise)):
         runner = LocalRecordingRunner(namespace_of(attempt))
-        ends = verified.catalogue.run(exercise, runner, reference, SECRET, str(seed), exercise.id)
+        ends = verified_course.catalogue.run(
+            exercise, runner, reference, SECRET, str(seed), exercise.id
+        )
         failed = {end.id: end.suspect for end in ends if end.outcome != "passed"}
         # No misconception counts if a failed check shows none.
         names = () if "" in failed.values() else failed.values()
@@ -113,25 +115,25 @@ def test_every_seed(verified: Verified, exercise: Exercise, attempt: Path) -> No
 
 
 @claim("let the checks ask for what is to be written, or mark it as solution in {solution}")
-def test_stub(verified: Verified, exercise: Exercise) -> None:
+def test_stub(verified_course: Verified, exercise: Exercise) -> None:
     """The untouched stub scores 0."""
-    result = verified.grade(exercise, stub_of(exercise))
+    result = verified_course.grade(exercise, stub_of(exercise))
     names = [d.id for d in result.diagnosis]
     expected = [] if current(exercise) is None else ["stub_untouched"]
     assert (result.score, names) == (0, expected), f"scores {out_of(result)}, named {names}"
 
 
 @claim(f"let a check tell it from what it is named, {ANOTHER}")
-def test_wrong(verified: Verified, exercise: Exercise, wrong: Path) -> None:
+def test_wrong(verified_course: Verified, exercise: Exercise, wrong: Path) -> None:
     """An unlisted wrong attempt fails and gets no diagnosis."""
-    _assert_unlisted(wrong, verified.grade(exercise, wrong))
+    _assert_unlisted(wrong, verified_course.grade(exercise, wrong))
 
 
 @claim(FAIR)
-def test_right(verified: Verified, exercise: Exercise, right: Path, report: Report) -> None:
+def test_right(verified_course: Verified, exercise: Exercise, right: Path, report: Report) -> None:
     """Every right attempt scores full in float32 and in float64."""
     graded = {
-        dtype: verified.grade_right(exercise, right, dtype=dtype)
+        dtype: verified_course.grade_right(exercise, right, dtype=dtype)
         for dtype in ("float32", "float64")
     }
     failing = {

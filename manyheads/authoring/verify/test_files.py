@@ -41,9 +41,9 @@ MEND_POINTS = (
 
 
 @claim(f"{MEND_POINTS}. No claim about answers was tried", about="points")
-def test_points(verified: Verified, exercise: Exercise) -> None:
+def test_points(verified_course: Verified, exercise: Exercise) -> None:
     """The checks' points sum to course.yaml's."""
-    fault = points_fault(exercise, verified.catalogue.checks(exercise))
+    fault = points_fault(exercise, verified_course.catalogue.checks(exercise))
     assert not fault, fault
 
 
@@ -80,10 +80,10 @@ def _names_defined(statement: ast.stmt) -> list[str]:
 
 
 @claim("give it a row in course.yaml, rename it, or remove it", about="files")
-def test_strays(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_strays(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """Every file of solutions/ and grader/ is of an exercise."""
-    exercises = verified.course.exercises
-    if exercise is not exercises[-1] or len(verified.exercises) != len(exercises):
+    exercises = verified_course.course.exercises
+    if exercise is not exercises[-1] or len(verified_course.exercises) != len(exercises):
         pytest.skip(NOTHING)  # one case covers all exercises
     expected_paths = {
         path for peer in exercises for path in (peer.solution, peer.checks, peer.misconceptions)
@@ -126,9 +126,9 @@ def test_attempts_are_scripts(exercise: Exercise) -> None:
 
 
 @claim("shorten it, then course release", about="words")
-def test_lengths(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_lengths(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """No title, explanation or hint is longer than there is room for."""
-    bank, checks = load_bank(exercise), verified.catalogue.checks(exercise)
+    bank, checks = load_bank(exercise), verified_course.catalogue.checks(exercise)
     measured = [(exercise.id, "hint in course.yaml", exercise.hint)]
     measured += [(check.id, "hint", check.hint) for check in checks]
     for id_, text in bank.texts.items():
@@ -170,9 +170,9 @@ def _missing_words(text: MisconceptionText | None) -> str:
 
 
 @claim("write what each asks for, in its place", about="fill")
-def test_filled(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_filled(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """Nothing is left to fill."""
-    paths = [*exercise.recorded_from(), exercise.root / "course.yaml", verified.course.texts]
+    paths = [*exercise.recorded_from(), exercise.root / "course.yaml", verified_course.course.texts]
     existing = [path for path in dict.fromkeys(paths) if path.exists()]
     report(
         len(existing),
@@ -195,14 +195,14 @@ MEND_LESSON = "mend the lesson, then course release"
 
 
 @claim(MEND_LESSON, about="lessons")
-def test_links(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_links(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """What a lesson links to is released, and figures have words."""
     lesson_files = (
         path
-        for peer in verified.course.exercises
+        for peer in verified_course.course.exercises
         for path in (peer.script, peer.notebook, *peer.figures)
     )
-    released = {*lesson_files, *linked_pages(verified.course)}
+    released = {*lesson_files, *linked_pages(verified_course.course)}
     links, folder, broken = list(_links(exercise)), exercise.notebook.parent, []
     for token, target in links:
         if Path(normpath(folder / target)) not in released:
@@ -321,9 +321,9 @@ def _run_cell(exercise: Exercise, origin: str, cell: str, namespace: dict[str, o
 
 
 @claim("course release", about="release")
-def test_released(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_released(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """Exercises/ is exactly what solutions/ yields."""
-    texts = verified.texts(exercise)
+    texts = verified_course.texts(exercise)
     outdated = [
         path for path, text in texts.items() if not path.exists() or path.read_bytes() != text
     ]
@@ -331,11 +331,14 @@ def test_released(verified: Verified, exercise: Exercise, report: Report) -> Non
     stale = [
         f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in outdated
     ]
-    is_last = exercise is verified.course.exercises[-1]
-    # Otherwise a stray may belong to an exercise that is not verified.
-    if is_last and len(verified.exercises) == len(verified.course.exercises):
-        files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
-        strays = stray_files(verified.course, [path for paths in files for path in paths])
+    is_last = exercise is verified_course.course.exercises[-1]
+    # Otherwise a stray may belong to an exercise that is not verified_course.
+    if is_last and len(verified_course.exercises) == len(verified_course.course.exercises):
+        files = [
+            (e.script, e.notebook, *e.figures, *recorded_files(e))
+            for e in verified_course.exercises
+        ]
+        strays = stray_files(verified_course.course, [path for paths in files for path in paths])
         stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]
     report(len(texts) + len(recorded_files(exercise)), stale)
 
@@ -353,10 +356,10 @@ def test_shapes(exercise: Exercise, report: Report) -> None:
 
 
 @claim("take that line out of its source, then course release", about="release")
-def test_no_leak(verified: Verified, exercise: Exercise, report: Report) -> None:
+def test_no_leak(verified_course: Verified, exercise: Exercise, report: Report) -> None:
     """No line of a solution is released."""
-    files = dict(verified.texts(exercise))
+    files = dict(verified_course.texts(exercise))
     if is_current(exercise):
         files |= {path: path.read_bytes() for path in recorded_files(exercise)}
     contents = {str(path.relative_to(exercise.root)): content for path, content in files.items()}
-    report(len(contents), leaks(verified.course, contents))
+    report(len(contents), leaks(verified_course.course, contents))

@@ -156,7 +156,7 @@ class Program:
             try:
                 self._parts += [
                     (_line(statement), statement)
-                    for statement in _compiled(text, load.name, ast.PyCF_ONLY_AST).body
+                    for statement in _compile_source(text, load.name, ast.PyCF_ONLY_AST).body
                 ]
             except SyntaxError as error:
                 if not load.cells:
@@ -177,7 +177,7 @@ class Program:
         try:
             if isinstance(statement, SyntaxError):
                 raise statement
-            code = _compiled(ast.Module([statement], []), self._name, self._flags)
+            code = _compile_source(ast.Module([statement], []), self._name, self._flags)
             self._flags |= code.co_flags & _FUTURE
             exec(code, vars(self._module))
         except BaseException as error:  # SystemExit, too
@@ -206,7 +206,7 @@ def lines_of(source: str) -> list[str]:
     return list(io.StringIO(source))
 
 
-def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
+def _compile_source(source: str | ast.Module, name: str, flags: int) -> Any:
     """Return the compiled source. Raises SyntaxError.
 
     If the source is nested too deeply, Python raises RecursionError or MemoryError. These become a
