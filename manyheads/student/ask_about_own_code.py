@@ -540,6 +540,15 @@ def _counting_tensor(tensor: Tensor) -> Tensor:
 def _origin(
     context: _QuestionContext, number: int, name: str, input_shape: torch.Size, table: Tensor
 ) -> Question | None:
+    """Return a question about one index of a line's result, or None without enough distractors.
+
+    Args:
+        context: The attempt and its call.
+        number: The number of the line.
+        name: The name of the input.
+        input_shape: The shape of the input.
+        table: The result of the line if the input holds 0, 1, 2, … in order.
+    """
     location, sizes = context.location_of(number), table.shape
     index = tuple(  # not 0 along most axes
         context.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0

@@ -373,10 +373,11 @@ class FaultBench:
         return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _line_verdict(self, fault: SampledFault) -> str:
-        """Return how well a search locates a fault.
+        """Search for the line of a fault, and return the result as one word.
 
-        "there": the line of the fault. "elsewhere": another line, where an edit also mends the
-        attempt. "wrong": an edit that does not mend it. "nothing": no line.
+        "there": the line of the fault is found. "elsewhere": only other lines are found, and edits
+        there also mend the attempt. "wrong": the edit of a line that is found does not mend the
+        attempt on other inputs. "nothing": no line is found.
         """
         lines = self.lines(fault.edit.after)
         if not lines:
