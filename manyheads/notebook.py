@@ -99,8 +99,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Source:
     """Return the text of the functions and classes that this kernel defines, and the stubs below.
 
-    Imported functions and classes have no text here. If Python cannot find the text of a function
-    or class, it is left out. If there is no text at all, return NO_TEXT.
+    An imported function or class is an empty line. A function or class is left out if Python cannot
+    find its text. If the result is empty, return NO_TEXT.
 
     Args:
         namespace: The kernel's objects by name.
@@ -133,7 +133,7 @@ def load_magics(exercise: str) -> None:
         Magics(shell, exercise)
 
 
-# commands about one exercise: %course inserts the notebook's exercise if none is named
+# commands about one exercise: %course inserts the notebook's if all further words begin with "-"
 _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 
 

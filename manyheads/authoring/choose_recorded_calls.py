@@ -428,6 +428,14 @@ def recorded_conditions(
 def _of_function(
     function: str, make: Callable[..., Iterable[Condition]], reference: Implementation, draw: Draw
 ) -> Iterator[RecordedCondition]:
+    """Yield the preconditions of a function, each with the reference's answer.
+
+    Args:
+        function: The name of the function.
+        make: The generator of its preconditions.
+        reference: The reference.
+        draw: Draws the inputs.
+    """
     for condition in make(reference, draw):
         call = round_to_float32(condition.answer.call)
         expected = first_tensor(reference.runner.execute(call))

@@ -203,8 +203,8 @@ def choose_all(
     """Return the oracles of each visible check, by its id.
 
     1. Each check gets oracles on its own, by `choose`, without the oracles about copies.
-    2. If a check then detects few of the subjects that no other check detects, its oracles are
-       chosen again for these subjects, and the check is tried last.
+    2. Its oracles are chosen again for the subjects that no other check detects. If the new choice
+       detects many more of these, it is used, and the check is tried last.
     3. Checks that are not last get further oracles for subjects that no check detects.
     4. An oracle that only one misconception violates is labelled with this misconception.
 

@@ -272,6 +272,10 @@ def _store_if_fixed(
     answers: Sequence[Asked],
     keep_equal: bool,
 ) -> list[StoredIndex]:
+    """Store new replies that are the same for nudged inputs. See `store_replies`.
+
+    With `keep_equal`, equal numbers of an input are not nudged.
+    """
     indices = list[StoredIndex]()
     for replies, answer in zip(stored_replies, answers, strict=True):
         actual, expected = answer.observed.actual, answer.observed.expected

@@ -294,9 +294,14 @@ _ROWS = {
 def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES; for a `Mutant`, its id and its change.
 
+    Raises CourseError, with the row's number in the table, if the row is no tuple of the right
+    length, or if its id or a mutant's change has another type.
 
-    Raises CourseError, with the row's number in the table, if it is no tuple of the right length,
-    or if its id or a mutant's change has another type.
+    Args:
+        exercise: The exercise, for the message.
+        table: "MUTANTS" or "FAMILIES".
+        index: The index of the row in the table.
+        row: The row as the file has it.
     """
     form, length = _ROWS[table]
     if isinstance(row, Mutant) and table == "MUTANTS":

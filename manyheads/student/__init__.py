@@ -1,4 +1,4 @@
-"""The commands that a student runs on an attempt: check, hint, trace, plot, ask, train and bench.
+"""The commands that a student runs: check, hint, trace, plot, ask, train and bench.
 
 Input: the student's file in exercises/, and the fault dictionary of its exercise. Output: objects
 that `cli` and `report` print. Only public calls are made, and nothing of the secret is needed.

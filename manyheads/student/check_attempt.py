@@ -98,6 +98,10 @@ def prove_own_lines(
     index_of_call = {id(call): index for index, call in enumerate(dictionary.calls)}
 
     def is_right(call: Call) -> IsRight | None:
+        """Return a function that tells whether a reply to a recorded call is the reference's.
+
+        Return None for a call that is not recorded, such as one of a precondition.
+        """
         if id(call) not in index_of_call:
             return None
         index, expected = (
@@ -113,6 +117,11 @@ def prove_own_lines(
         )
 
     def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+        """Return whether an edited attempt passes the visible checks with these ids; [] means all.
+
+        With [], the other public calls must be right, too. Raises OutOfTime if a call of a check
+        takes too long, and AttemptEnded if another call ends the process.
+        """
         calls = PublicCalls(dictionary, edited)
         for visible in calls.run_visible_checks(ids):
             if visible.ended is End.TIMEOUT:
@@ -175,6 +184,7 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
 
 
 def _sentence(source: Source, line: int) -> str:
+    """Return a sentence about the innermost loop around this line, or about the line itself."""
     nodes = (node for statement in source.tree for node in ast.walk(statement))
     loops = [
         n

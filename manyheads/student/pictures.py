@@ -151,6 +151,7 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
 
 
 def _outputs_are_right(example: Example, traced: Traced) -> bool:
+    """Return whether all outputs of the call are the expected ones, up to ALIKE."""
     outputs = traced.reply.outputs
     for output_example in example.all_outputs:
         if output_example.output_index >= len(outputs):
@@ -455,6 +456,7 @@ def draw_wrong(
 def _draw(
     box: Box, course: Course, source: Source, chosen: Sequence[Example]
 ) -> tuple[Picture, ...]:
+    """Run an attempt on these examples, and return its first DRAWN pictures with a difference."""
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
         return tuple(

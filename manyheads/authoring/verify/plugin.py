@@ -257,6 +257,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
+    """Return the subject, the sentence, the next step and the share of a case's claim."""
     exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
     claim = next(item.iter_markers("claim"))
     says = " ".join(str(item.obj.__doc__).split()).rstrip(".")
