@@ -1,8 +1,9 @@
-"""Magics, the cell of visible checks, and HTML reports, which run in a student's notebook kernel.
+"""Check an exercise in a student's notebook kernel, with `check_notebook` or with magics.
 
 The visible checks compare the kernel's functions with the recorded answers beside the notebook.
 The notebook hides nothing and grades nothing: the student's code runs in the student's kernel. A
-report in a notebook has the same text as in a terminal, escaped, with collapsed hints.
+report in a notebook has the same sentences as in a terminal, with commands in the form that a cell
+can run. Its HTML is escaped, and hints are collapsed.
 """
 
 from __future__ import annotations
@@ -64,14 +65,18 @@ class VisibleCheckFailed(AssertionError):
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
     """Check the functions and classes that this notebook defines, and print the report.
 
-    Raises VisibleCheckFailed, with the report as its text, if a check fails, or if the recorded
-    answers are not in the folder `fingerprints` of the working folder.
-
-    Example: `check_notebook("reshape_dance")`
+    The recorded answers are read from the folder `fingerprints` in the working folder.
 
     Args:
-        exercise: the id of the exercise.
-        namespace: the names to check. None means the names of the notebook.
+        exercise: The id of the exercise.
+        namespace: The functions and classes by name, or None for all names of the kernel.
+
+    Raises:
+        VisibleCheckFailed: A check did not pass, and the text is the report. Or the recorded
+            answers are missing.
+        CourseError: The recorded answers cannot be read.
+
+    Example: `check_notebook("reshape_dance")`
     """
     recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
     if not recorded:
@@ -92,13 +97,14 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 
 def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Source:
-    """Return the source texts of the functions and classes that this kernel defines, as a Source.
+    """Return the text of the functions and classes that this kernel defines, and the stubs below.
 
-    Functions without a text, and functions of imported modules, are left out.
+    An imported function or class is an empty line. A function or class is left out if Python cannot
+    find its text. If the result is empty, return NO_TEXT.
 
     Args:
-        namespace: the names of the kernel.
-        stubs: texts that are added at the end.
+        namespace: The kernel's objects by name.
+        stubs: The texts of further functions.
     """
     texts = []
     for value in dict(namespace).values():
@@ -115,7 +121,9 @@ def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Sou
 
 
 def load_magics(exercise: str) -> None:
-    """Register %check, %ask and %course for this exercise with the shell, if there is one.
+    """Register %check, %ask and %course for this exercise with the shell of IPython.
+
+    Outside IPython, nothing happens.
 
     Example: `load_magics("reshape_dance")`
     """
@@ -125,12 +133,12 @@ def load_magics(exercise: str) -> None:
         Magics(shell, exercise)
 
 
-# commands about one exercise; in a notebook, this is the notebook's exercise
+# commands about one exercise: %course inserts the notebook's if all further words begin with "-"
 _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 
 
 class Magics:
-    """The magics, registered with one shell."""
+    """The magics %check, %ask and %course of one shell, for one exercise."""
 
     def __init__(self, shell: InteractiveShell, exercise: str) -> None:
         """Register the magics.
@@ -146,7 +154,10 @@ class Magics:
             self._shell.register_magic_function(self._magic(answer), "line", name)
 
     def _magic(self, answer: Callable[[list[str]], NotebookView | None]) -> Any:
-        """Return a magic that displays an answer, or the text of a CourseFault, below its cell."""
+        """Return a magic that splits its line into words and displays the view of `answer`.
+
+        A CourseFault is displayed instead of raised, because a student cannot use its traceback.
+        """
 
         def magic(line: str) -> None:
             try:
@@ -171,7 +182,10 @@ class Magics:
         raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
 
     def _check(self, words: list[str]) -> NotebookView:
-        """Check the functions and classes of this notebook. Example: `%check`."""
+        """Check the functions and classes that this notebook's cells have defined.
+
+        Example: `%check`.
+        """
         course, exercise = self._find()
         result = self._result(exercise)
         note_shown(result, course.root)
@@ -196,7 +210,10 @@ class Magics:
         return combine_views(report_view(result, label_of(exercise)), *map(Text, texts))
 
     def _course(self, words: list[str]) -> NotebookView | None:
-        """Run a command of `course` on the saved notebook. Example: `%course hint`."""
+        """Run a command of `course` on the saved notebook, and print its output.
+
+        `%course ask` is the same as %ask. Example: `%course hint`.
+        """
         if words in (["ask"], ["ask", self._exercise]):  # a command cannot read letters in a cell
             return self._ask([])
         if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
@@ -222,9 +239,10 @@ class Magics:
         return None
 
     def _ask(self, words: list[str]) -> NotebookView:
-        """Show questions about your code in the saved notebook, and with letters the right answers.
+        """Ask questions about your code in the saved notebook.
 
-        Example: `%ask BADCA`.
+        With one letter for each question, show the right answers. The next %ask then has other
+        questions. Example: `%ask BADCA`.
         """
         course, exercise = self._find()
         source = read_file(exercise.notebook, course.limits.source_kib)
@@ -254,7 +272,7 @@ class Magics:
         return combine_views(*lines, Text(" "), *map(Text, next_lines))
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
-        """Check the functions in the kernel, without a change of torch's random state."""
+        """Return the result of the visible checks of the functions that the kernel has now."""
         names = self._shell.user_ns
         # A function whose cell has not run is replaced by a stub. Then the report can say that
         # other functions wait for it.
@@ -300,14 +318,14 @@ _FONT = (
 
 @dataclass(frozen=True)
 class NotebookView:
-    """The output of a cell: HTML, and text for notebooks without HTML."""
+    """The output of a cell: HTML, and the same as text for a front end without HTML."""
 
     html: str
     text: str
 
 
 def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
-    """Return these parts in one box, one below the other."""
+    """Return one view with a frame around these parts, one below the other."""
     views = [
         renderable if isinstance(renderable, NotebookView) else _render(renderable)
         for renderable in renderables
@@ -319,9 +337,13 @@ def combine_views(*renderables: RenderableType | NotebookView) -> NotebookView:
 
 
 def report_view(result: ExerciseResult, label: str = "") -> NotebookView:
-    """Return the report of `course check` about an attempt, with collapsed hints.
+    """Return the report of `course check` about an attempt, with collapsed hints in its HTML.
 
     Each hint is below the function that it belongs to.
+
+    Args:
+        result: The result of the attempt.
+        label: The name of the exercise in the report's first line.
     """
     report = exercise_report(result, label=label)
     inside = [
@@ -357,7 +379,10 @@ def _fold_line(line: Any) -> str:
 
 
 def _render(renderable: RenderableType) -> NotebookView:
-    """Return a part as HTML and as text. A long sentence wraps; a report keeps its columns."""
+    """Return a part as HTML and as text.
+
+    In HTML, a Text wraps at the width of the page. Any other part keeps its columns.
+    """
     is_sentence = isinstance(renderable, Text)
     plain: dict[str, Any] = {
         "highlight": False,

@@ -1,7 +1,9 @@
 """Choose the calls of a fault dictionary, and run the reference on them.
 
-The dictionary also holds the conditions that a function must meet before its checks count. Replies
-that depend on chance or rounding are left out, because every machine would record different ones.
+`recorded_calls` runs the hidden checks on the reference with public inputs, and records the calls
+that they make. It also records the conditions that a function must meet before its checks count.
+Replies that depend on chance or rounding are left out, because every machine would record different
+ones.
 """
 
 from __future__ import annotations
@@ -72,10 +74,14 @@ class RecordedCall:
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
     def full_reply(self, namespace: Namespace, only_values: bool = False) -> Reply:
-        """Return the reply on all copies.
+        """Return the reply of the code, for a call on many copies the outputs of all copies.
 
-        Code that raises for two copies does not run on hundreds. It would raise there, too, and a
-        mask with the size of the batch takes 2 GiB.
+        Code that raises for two copies does not run on hundreds; its reply to two is returned. It
+        would raise there, too, and a mask with the size of the batch takes 2 GiB.
+
+        Args:
+            namespace: The code.
+            only_values: Leave out the report on modules and on arguments that changed.
         """
         if self._is_of_copies and self.call.cotangent is None:
             small_reply = self._of(FEW).full_reply(namespace, only_values)
@@ -89,13 +95,13 @@ class RecordedCall:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether chance may decide a reply."""
+        """Whether chance may decide a reply: the call draws numbers, or a module is in training."""
         return self.call.random or (
             isinstance(self.call.subject, Build) and self.call.subject.training
         )
 
     def is_deterministic(self, namespace: Namespace) -> bool:
-        """Return whether the reply is the same for another random seed."""
+        """Return whether outputs and gradients are the same for another random seed."""
         if not self.is_drawn:
             return True
         again = RecordedCall(replace(self.call, seed=self.call.seed + 1))
@@ -113,7 +119,8 @@ class RecordedCall:
         """Return whether neither chance nor rounding decides this reply.
 
         Rounding decides it, for example, if the code divides by a sum that cancels. Another
-        processor then computes other numbers.
+        processor then computes other numbers. So the inputs are nudged by more than a rounding
+        error, and the seed is changed if chance may decide; the reply must stay the same.
 
         Args:
             namespace: The code that replied.
@@ -145,6 +152,10 @@ class RecordedCall:
         )
 
     def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
+        """Return the call with floating-point inputs changed at random, relatively by `by`.
+
+        If chance may decide a reply, the call also gets another seed.
+        """
         generator = torch.Generator().manual_seed(seed)
 
         def change(tensor: Tensor) -> Tensor:
@@ -159,7 +170,7 @@ class RecordedCall:
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
     def _with_fewer_copies(self, copies: int) -> RecordedCall:
-        """Return the same call on fewer copies."""
+        """Return the same call on fewer copies: every tensor with all copies is cut."""
         all_copies = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
         def change(value: object) -> object:
@@ -204,7 +215,11 @@ class RecordedCalls:
 
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
-    """Return the calls of an exercise. Raises what `right_answers` raises."""
+    """Return the calls that the hidden checks make of the reference on public inputs.
+
+    A call is left out if it has more than ELEMENTS_LIMIT numbers, or if its reply depends on the
+    random seed. Inputs are rounded to float32. Raises what `right_answers` raises.
+    """
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
     small = [
@@ -243,9 +258,10 @@ def _first_run(call: Call, reply: Reply) -> Expected:
 
 
 def has_exact_sums(tensor: Tensor) -> Tensor:
-    """Return for each number whether the tensor repeats it, and it fits into float16, as 4.0 does.
+    """Return for each number whether the tensor repeats it and it fits into float16, as 4.0 does.
 
-    Sums and products of such numbers are exact, so every processor computes the same.
+    The result is a tensor of truth values with the tensor's shape. Sums and products of such
+    numbers are exact, so every processor computes the same.
     """
     values, value_indices, counts = tensor.unique(return_inverse=True, return_counts=True)
     is_short = values == values.half().to(values.dtype)
@@ -256,7 +272,8 @@ def has_exact_sums(tensor: Tensor) -> Tensor:
 def is_an_edit(original: Call, edited: Call) -> bool:
     """Return whether the calls differ only in some numbers of one tensor argument.
 
-    A check of causality makes such calls: it edits one position and sees which others change.
+    Calls with keyword arguments or later steps are no edits. A check of causality makes edits: it
+    changes one position and sees which others change.
     """
     has_more = (
         original.then
@@ -277,7 +294,9 @@ def is_an_edit(original: Call, edited: Call) -> bool:
 def right_answers(
     catalogue: Catalogue, exercise: Exercise, drawn: list[Drawn] | None = None
 ) -> tuple[list[CheckOutcome], list[Exchange]]:
-    """Return the outcomes of the reference on public inputs, and its replies.
+    """Run the hidden checks on the reference, and return the outcomes and all calls with replies.
+
+    The inputs are public. All outcomes are passes.
 
     Args:
         catalogue: The checks and references of the course.
@@ -285,7 +304,9 @@ def right_answers(
         drawn: A list to which everything that the checks draw is added.
 
     Raises:
-        CourseError: The reference fails its own checks.
+        CourseError: The reference fails a check, a check itself raises an error, or a condition
+            names a function that no check calls.
+        DoesNotEnd: The reference computes for too long.
     """
     reference = catalogue.reference(exercise)
     subject, again = LocalRecordingRunner(reference.namespace), f"then course release {exercise.id}"
@@ -314,9 +335,10 @@ def right_answers(
 
 
 def evidence_for_author(failed: CheckOutcome, transcript: Sequence[Exchange], path: Path) -> str:
-    """Return why trusted code fails a check.
+    """Return a text about the reason why trusted code fails a check.
 
-    Its author may read Python's message with the line, which is hidden from students.
+    Its author may read Python's message with the line, which is hidden from students. If the check
+    failed by an exception, the calls of the check are made again to find the line.
 
     Args:
         failed: The outcome of the check.
@@ -349,7 +371,12 @@ class Replies:
     def __init__(
         self, *fingerprints: ReplyFingerprint, fields: tuple[ReplyField, ...] = REPLY_FIELDS
     ) -> None:
-        """Two replies are the same if they agree in all of these reply fields."""
+        """Begin with these replies.
+
+        Args:
+            fingerprints: The first replies.
+            fields: The fields in which two replies must agree to be the same.
+        """
         self._fields, self.every = fields, [*fingerprints]
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
@@ -360,7 +387,7 @@ class Replies:
         )
 
     def add(self, reply: ReplyFingerprint) -> int:
-        """Add a reply. Returns its index."""
+        """Add a reply, and return its index."""
         self.every.append(reply)
         return len(self.every) - 1
 
@@ -371,7 +398,10 @@ PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the 
 def recorded_conditions(
     catalogue: Catalogue, exercise: Exercise, transcript: Sequence[Exchange]
 ) -> tuple[RecordedCondition, ...]:
-    """Return the conditions of an exercise's functions.
+    """Return the conditions of an exercise's functions, with the reference's outputs.
+
+    Each function with a suitable call has the condition "answers": its outputs must depend on its
+    inputs. The file of checks may add conditions (PRECONDITIONS).
 
     Args:
         catalogue: The checks and references of the course.
@@ -398,6 +428,14 @@ def recorded_conditions(
 def _of_function(
     function: str, make: Callable[..., Iterable[Condition]], reference: Implementation, draw: Draw
 ) -> Iterator[RecordedCondition]:
+    """Yield the preconditions of a function, each with the reference's answer.
+
+    Args:
+        function: The name of the function.
+        make: The generator of its preconditions.
+        reference: The reference.
+        draw: Draws the inputs.
+    """
     for condition in make(reference, draw):
         call = round_to_float32(condition.answer.call)
         expected = first_tensor(reference.runner.execute(call))
@@ -413,6 +451,6 @@ def _of_function(
 
 
 def first_tensor(reply: Reply) -> Tensor:
-    """Return the first tensor of a reply, or an empty tensor."""
+    """Return the first tensor of a reply, or an empty tensor if there is none."""
     tensors = (output.tensor for output in reply.outputs if output.tensor is not None)
     return next(tensors, torch.zeros(0))

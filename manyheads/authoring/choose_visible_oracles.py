@@ -58,12 +58,19 @@ ViolatedOracles = frozenset[tuple[Oracle, tuple[int, ...]]]
 
 @dataclass(frozen=True, eq=False)
 class LabelledProgram:
-    """Trusted code whose verdicts are known. Equality is identity."""
+    """Trusted code whose verdicts are known. Equality is identity.
 
-    fails: frozenset[str]  # the ids of the hidden checks
+    Attributes:
+        fails: The ids of the hidden checks that it fails.
+        is_right: Whether it is a right attempt.
+        broken: The oracles that it violates.
+        id: Its misconception, or "" for a right attempt or one that no mutant stands for.
+    """
+
+    fails: frozenset[str]
     is_right: bool
     broken: ViolatedOracles
-    id: str = ""  # the misconception; "" for a right or unlisted wrong attempt
+    id: str = ""
 
 
 def groups_of(
@@ -74,11 +81,12 @@ def groups_of(
 ) -> Groups:
     """Return for each oracle the groups of calls to which it applies.
 
-    Most oracles take single calls. Others take two calls with related outputs, or three.
+    A group is one call for most oracles. For others it is two calls with related outputs, or two
+    calls and a third one that returns the difference between their outputs.
 
     Args:
         calls: The indices of one check's calls.
-        expected: The reference's outputs, by call.
+        expected: The outputs of the reference for each recorded call.
         copies: The calls on many copies of one input, for which only the extremes are recorded.
         edits: Pairs of calls that differ by an edit of one argument. The edit may change every
             number of the output.
@@ -120,7 +128,7 @@ def groups_of(
 
 
 def _comparable(output: Tensor | None) -> Tensor | None:
-    """Return an output in float64, or None if it is a single number or not finite everywhere."""
+    """Return an output in float64, or None if it has no axes or is not finite everywhere."""
     if output is None or not output.dim() or not bool(output.isfinite().all()):
         return None
     return output.double()
@@ -133,10 +141,10 @@ def _are_related(first: Sequence[Tensor | None], second: Sequence[Tensor | None]
 
 
 def groups_within(groups: Groups, calls: Sequence[int]) -> Groups:
-    """Return the groups that consist of these calls, and all groups of relations.
+    """Return the groups that consist of these calls, and all groups of oracles about several calls.
 
-    A relation holds between outputs that may differ from the reference's. The oracle `kind` also
-    applies to the calls that return a difference.
+    An oracle about several calls compares outputs with one another, so they may differ from the
+    reference's. The oracle `kind` also applies to the calls that return a difference.
     """
     call_set = set(calls)
     of_kind = {*call_set, *(number for *_, number in groups["difference"])}
@@ -151,7 +159,12 @@ def groups_within(groups: Groups, calls: Sequence[int]) -> Groups:
 def oracles_violated_by(
     compared: Sequence[ObservedReply], groups: Sequence[Groups]
 ) -> ViolatedOracles:
-    """Return the oracles that a subject violates, each with the group of calls."""
+    """Return the oracles that a subject violates, each with the group of calls.
+
+    Args:
+        compared: The subject's reply to each recorded call, with the expected one.
+        groups: The groups of each check.
+    """
     differs = {
         i for i, observed in enumerate(compared) if not observed.actual.is_same(observed.expected)
     }
@@ -173,16 +186,32 @@ def oracles_violated_by(
 
 @dataclass(frozen=True)
 class Chosen:
-    """The oracles that one visible check uses."""
+    """The oracles that one visible check uses.
+
+    Attributes:
+        asks: The oracles with their groups of calls. If empty, there is no visible check.
+        is_last: Whether the check is tried after the others, and only if the attempt passes those.
+    """
 
     asks: tuple[OracleUse, ...] = ()
-    is_last: bool = False  # tried after the others, and only if the attempt passes those
+    is_last: bool = False
 
 
 def choose_all(
     groups: Mapping[str, Groups], subjects: Sequence[LabelledProgram]
 ) -> dict[str, Chosen]:
-    """Return the oracles of each visible check, by its id."""
+    """Return the oracles of each visible check, by its id.
+
+    1. Each check gets oracles on its own, by `choose`, without the oracles about copies.
+    2. Its oracles are chosen again for the subjects that no other check detects. If the new choice
+       detects many more of these, it is used, and the check is tried last.
+    3. Checks that are not last get further oracles for subjects that no check detects.
+    4. An oracle that only one misconception violates is labelled with this misconception.
+
+    Args:
+        groups: For each check, the groups of calls to which each oracle applies.
+        subjects: Programs with known verdicts.
+    """
     no_copies: Groups = dict.fromkeys(OF_COPIES, ())
     chosen = {
         check: Chosen(choose(check, {**check_groups, **no_copies}, subjects))
@@ -216,7 +245,7 @@ def choose_all(
 def _choose_again_and_run_last(
     chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[LabelledProgram]
 ) -> None:
-    """Choose a check's oracles again, on the subjects that all other checks pass.
+    """Choose each check's oracles again, on the subjects that no other visible check detects.
 
     If the new choice detects many more of these subjects, it is used and the check runs last. The
     first choice counts verdicts on all subjects. A verdict may be right for the wrong reason: the
@@ -269,9 +298,11 @@ def _asked_of_unseen(
 def _with_meanings(
     asks: Sequence[OracleUse], subjects: Sequence[LabelledProgram]
 ) -> tuple[OracleUse, ...]:
-    """Label each oracle with a misconception if all subjects that violate it have that one.
+    """Return the oracles, each labelled with a misconception if only this one violates it.
 
-    A violation then identifies the mistake even if the attempt's numbers match no mutant.
+    Only oracles in TELLING get a label. A violation then identifies the mistake even if the
+    attempt's numbers match no mutant. Subjects that return the wrong kind of output do not count,
+    except for the oracle `kind`.
     """
     # A subject counts for the first oracle that it violates. It may violate later ones for the same
     # reason.
@@ -309,7 +340,20 @@ def _passing_subjects(
 def choose(
     check: str, groups: Groups, subjects: Sequence[LabelledProgram]
 ) -> tuple[OracleUse, ...]:
-    """Return the oracles of a visible check, or () if none give the hidden check's verdict."""
+    """Return the oracles of a visible check, or () if they miss too many failing subjects.
+
+    Oracles are tried in a fixed order. A subject that passes the hidden check and violates a new
+    oracle is a mistake of this oracle. An oracle is used if it detects more subjects that were
+    undetected than it makes mistakes, and more than HITS_FOR_A_MISTAKE failing subjects for each
+    mistake. The oracles in OF_EVERY_CHECK are used whenever they make no mistake. If no subject
+    fails the hidden check, the oracles in OF_ANY_CHECK are used, on each group of calls where no
+    subject violates them.
+
+    Args:
+        check: The id of the hidden check.
+        groups: The groups of its calls.
+        subjects: Programs with known verdicts.
+    """
     failing = {subject for subject in subjects if check in subject.fails}
     asks: list[OracleUse] = []
     if not failing:  # use the general oracles on each group where no subject violates them
@@ -329,7 +373,7 @@ def choose(
         broken = set[LabelledProgram]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
-        # It corrects more verdicts than it spoils.
+        # Such an oracle corrects more verdicts than it spoils.
         is_needed = is_fair and len(broken & undetected) > len(mistakes)
         # A check of the numbers that an edit must not change also checks those it must change.
         is_counterpart = oracle == "moves" and any(ask.oracle == "stays" for ask in asks)
@@ -343,7 +387,7 @@ def choose(
 def _blames_few(
     breakers: set[LabelledProgram], failing: set[LabelledProgram], wrongly: set[LabelledProgram]
 ) -> bool:
-    """Return whether the violators are no right attempts, and mostly fail the hidden check.
+    """Return whether no violator is a right attempt, and nearly all fail the hidden check.
 
     Args:
         breakers: The subjects that violate an oracle on one group of calls.

@@ -1,9 +1,10 @@
 """Make the students' class repository and the zip for Gradescope, and pack the engine for both.
 
-A class repository is tried out first. It is written completely or not at all, and never over a
-user's work. The engine is packed as a wheel from the installation in use, an editable checkout or a
-wheel, with the same bytes every time. The wheel's format:
-https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+`bundle` makes the files of a class repository, `try_out` tries them out, and `hand_over` writes
+them. Nothing is written if a file contains something hidden, or would replace a user's work.
+`autograder_of` makes the files of Gradescope's zip. The engine is packed as a wheel from the
+installation in use, an editable checkout or a wheel, with the same bytes every time. The wheel's
+format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 """
 
 from __future__ import annotations
@@ -54,15 +55,18 @@ SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
-    """Return every file of the class repository by its path, including the manifest.
+    """Return the contents of the class repository's files by their paths. Nothing is written.
+
+    These are the files in exercises/, course.yaml, licences, linked pages, finished modules, the
+    engine, files made from templates, and the manifest with the digest of each other file.
 
     Args:
         course: The course.
         exercises: The paths of the files that `write_release` returned.
-        owner: The login or team that the repository's CODEOWNERS names.
+        owner: The login or team that the repository's CODEOWNERS names, with an @.
 
     Raises:
-        CourseError: The owner is no login or team.
+        CourseError: The owner is no login or team, or the engine is not installed.
     """
     if not OWNER.fullmatch(owner):
         problem = f"{owner!r} is not a login or team"
@@ -89,18 +93,25 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
 
 
 def judged_with(python: str, workflow: bytes) -> bytes:
-    """Return the workflow with this version of Python, which the manifest names to students."""
+    """Return the text of a workflow with this version of Python.
+
+    The manifest names the same version to students.
+    """
     return re.sub(rb'(python-version: )"[^"]*"', rf'\1"{python}"'.encode(), workflow)
 
 
 def linked_pages(course: Course) -> set[Path]:
-    """Return the pages of docs/ to which lessons link. The class repository has them, too."""
+    """Return the paths of the pages of docs/ to which lessons link, if the pages exist.
+
+    The class repository has these pages, too.
+    """
     lessons = [exercise.solution.read_text(encoding="utf-8") for exercise in course.exercises]
     pages = {course.root / name for lesson in lessons for name in PAGE.findall(lesson)}
     return {page for page in pages if page.is_file()}
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
+    """Return the words that the templates of the class repository need."""
     first_exercise, questions = course.exercises[0], course.root / QUESTIONS
     attempts = [
         file.relative_to(course.root) for e in course.exercises for file in (e.script, e.notebook)
@@ -138,7 +149,10 @@ def _name_of(course: Course, exercise: Exercise) -> str:
 
 
 def _command_lines(course: Course, exercise_name: str) -> str:
-    """Return the README's table of commands, without those that the course has no use for."""
+    """Return the rows of the README's table of commands.
+
+    `course train` and `course bench` are left out if the course has no module to train.
+    """
     lines = {
         "status": "the ladder: done, in progress, untouched, what is next",
         "check --watch": "check again at every save",
@@ -169,7 +183,9 @@ def try_out(
 ) -> None:
     """Raise CourseError if a stub scores points, or a solution fails `course check`.
 
-    Both are tried with the files of the class repository.
+    The files are written to a temporary folder. The stubs are judged in this process by the hidden
+    and the visible checks. Then the solutions replace the stubs, and the packed engine checks them
+    in other processes.
 
     Args:
         course: The course.
@@ -206,10 +222,14 @@ def try_out(
 
 
 def standalone_command(folder: Path, *arguments: str) -> list[str]:
-    """Return the command `course` of the engine in this folder.
+    """Return the command line that runs `course` with the engine in this folder.
 
     The installed engine takes no part: without the module `site`, an editable installation cannot
     provide modules that the folder lacks.
+
+    Args:
+        folder: The folder that contains the package `manyheads`.
+        arguments: The arguments of `course`.
     """
     sites = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
     code = (
@@ -244,9 +264,15 @@ def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> N
 
 
 def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
-    """Raise CourseError if `course check` fails in the class repository.
+    """Raise CourseError if `course check` of these exercises fails in the class repository.
 
-    Solutions replace the stubs there, so all checks must pass.
+    Solutions replace the stubs there, so all checks must pass. Raises subprocess.TimeoutExpired
+    after SECONDS.
+
+    Args:
+        folder: The folder of the class repository.
+        engine: The folder of the unpacked engine.
+        ids: The ids of the exercises.
     """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
@@ -267,7 +293,7 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the digest of every file but the manifest, which holds the digests."""
+    """Return the SHA-256 of every file but the manifest, which holds the digests."""
     return {
         name: hashlib.sha256(content).hexdigest()
         for name, content in files.items()
@@ -277,16 +303,25 @@ def digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier release to the same folder, read from its manifest."""
+    """An earlier release to the same folder, read from its manifest.
 
-    files: Mapping[str, str]  # the digest of every file
+    Attributes:
+        files: The digest of every file, by its path. Empty if there was no release.
+        owner: The owner of the repository, or None if there was no release.
+    """
+
+    files: Mapping[str, str]
     owner: str | None = None
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """Read the manifest of the folder's last release.
+    """Return the last release to this folder, from its manifest.
 
-    Raises CourseFault if the folder contains anything else.
+    If the folder does not exist, or contains at most a git repository, there was no release.
+
+    Raises:
+        CourseFault: The path is not a folder, the folder contains other files without a manifest,
+            or the manifest cannot be read.
     """
     if not folder.exists():
         return Earlier({})
@@ -316,12 +351,18 @@ def earlier_release(folder: Path) -> Earlier:
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """Write these files, and remove those that only an earlier release wrote.
 
+    Args:
+        course: The course. The files must not contain its solutions or its secret.
+        folder: The folder of the class repository.
+        files: The contents by path, with the manifest.
+
     Returns:
-        The paths that changed.
+        The paths that changed, without the manifest.
 
     Raises:
-        CourseFault: A file contains something hidden, or a file in the folder has changed since it
-            was released, and may be a person's work. Nothing is changed then.
+        CourseFault: `earlier_release` raises it, a file contains something hidden, a path is a
+            link, or a file in the folder has changed since it was released, and may be a person's
+            work. Nothing is changed then.
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
@@ -335,7 +376,14 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
     """Raise CourseFault if the file has changed since its release.
 
-    A file that is absent, or that already has its new content, is fine. A link is not.
+    Also raise it if the file, or a folder above it, is a link. A file that is absent or already has
+    its new content has not changed, and neither has the manifest.
+
+    Args:
+        folder: The folder of the class repository.
+        name: The path of the file in it.
+        released: The digest of the file in the earlier release, or None if it had no such file.
+        new: The new content, or None if the file is to be removed.
     """
     path = folder / name
     for component in (path, *path.relative_to(folder).parents):
@@ -360,7 +408,7 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 
 
 def _is_as_released(content: bytes, digest: str | None) -> bool:
-    """Return whether this content has the digest, perhaps after git changed its line endings.
+    """Return whether this content has the digest, perhaps after CRLF is replaced by LF.
 
     On Windows git may write CRLF in place of LF.
     """
@@ -369,9 +417,10 @@ def _is_as_released(content: bytes, digest: str | None) -> bool:
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """Write the files, and remove old files and folders that become empty.
+    """Write the files, remove old files and folders that become empty, and return what changed.
 
-    The manifest is written last, so that an interrupted release can be repeated.
+    The manifest is written last, so that an interrupted release can be repeated. It is not among
+    the returned paths.
     """
     contents = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in contents.items() if write_changed(folder / name, content)]
@@ -398,7 +447,7 @@ _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag:
 
 
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
-    """Return the wheel and the file with its hash, by their file names.
+    """Return the contents of the wheel and of the file with its hash, by their file names.
 
     Args:
         templates: Include the templates of `course init`, `course new` and `course release --out`.
@@ -453,7 +502,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
 
 def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
-    """Pack these files as one archive, the same bytes every time.
+    """Return the bytes of a zip with these files. The same files give the same bytes.
 
     Args:
         files: The contents by name.
@@ -471,15 +520,19 @@ def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> byt
 def autograder_of(
     course: Course, assignment: Assignment, torch_index: str = ""
 ) -> dict[str, bytes]:
-    """Return every file of Gradescope's zip, by its path. Raises CourseError.
+    """Return the contents of the files in Gradescope's zip, by their paths.
 
-    The zip holds the solutions and the course's secret, but nothing about the class: no results, no
-    decisions, no names.
+    The zip holds the solutions and the course's secret, which is created if there is none. It holds
+    nothing about the class: no results, no decisions, no names.
 
     Args:
         course: The course.
         assignment: The assignment that the zip grades.
-        torch_index: The package index from which torch is installed.
+        torch_index: The package index from which torch is installed, or "" for the usual one.
+
+    Raises:
+        CourseError: The engine is not installed, or the secret cannot be created or is readable by
+            other users.
     """
     words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
     shared = {
@@ -502,16 +555,20 @@ def autograder_of(
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
-    """Write the zip so that only its owner can read it. Raises CourseFault."""
+    """Write the zip of Gradescope's files, readable only by its owner.
+
+    Raises CourseFault if the file cannot be written.
+    """
     with os_error_as_fault(out, "name another file"):
         write_whole(out, zip_files(files, PROGRAMS))
         out.chmod(0o600)
 
 
 def _files_for_grading(course: Course) -> Iterator[Path]:
-    """Yield the files for grading, and the sources of the fault dictionaries.
+    """Yield the paths of the files for grading, and of the sources of the fault dictionaries.
 
-    Notebooks and the figures of lessons are not needed.
+    Notebooks and the figures of lessons are not needed. Missing files are left out, except for
+    course.yaml and the texts.
     """
     yield from (course.root / "course.yaml", course.texts)
     for exercise in course.exercises:

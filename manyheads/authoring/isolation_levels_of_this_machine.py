@@ -1,4 +1,9 @@
-"""Find out which isolation levels hold on this machine. `course doctor` shows the findings."""
+"""Find out which isolation levels hold on this machine. `course doctor` shows the findings.
+
+`findings` looks at the system, bubblewrap, the kernel's settings, seccomp and cgroups, and then has
+the canary try to break out of a box. A finding that is not good has a command that helps, if there
+is one.
+"""
 
 from __future__ import annotations
 
@@ -49,19 +54,27 @@ _SWITCHES = (
 
 
 class Finding(NamedTuple):
-    """One fact about this machine."""
+    """One fact about this machine.
+
+    Attributes:
+        subject: The part of the machine, for example "bubblewrap".
+        says: The fact.
+        good: Whether the part is fit for grading, or None if grading does not depend on it.
+        command: A command that improves the machine, or "".
+    """
 
     subject: str
     says: str
-    good: bool | None = True  # None: neutral
-    command: str = ""  # improves the machine
+    good: bool | None = True
+    command: str = ""
 
 
 def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
-    """Return the restriction of bubblewrap's children, and the command that lifts it, or "".
+    """Return a text about a restriction of bubblewrap's children, and a command that lifts it.
 
-    Return None if there is none. Also return None if bubblewrap does not start at all, or if this
-    cannot be tried here: the proof of the level then reports the problem.
+    The command is "" if none is known. Return None if there is no restriction. Also return None if
+    bubblewrap does not start, or if `unshare` is not installed: the proof of the level then reports
+    the problem.
 
     Args:
         bwrap: The path of bubblewrap.
@@ -83,7 +96,7 @@ def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
 
 
 def _output(bwrap: str, command: str, uid: int | None) -> str | None:
-    """Return the output of a command inside bubblewrap, or None if it fails."""
+    """Return the output of a command inside bubblewrap, or None if it fails or takes 30 s."""
     line = [bwrap, *_BOX.split(), *command.split()]
     groups = None if uid is None else list[int]()
     with suppress(OSError, SubprocessError):
@@ -101,9 +114,10 @@ def _output(bwrap: str, command: str, uid: int | None) -> str | None:
 
 
 def findings(course: Course) -> Iterator[Finding]:
-    """Yield the facts that decide which levels hold on this machine, then the levels.
+    """Yield the facts that decide which levels hold on this machine, and the levels.
 
-    The canary tests each level.
+    The level for grading is tried out on the CPU, and also on a GPU if there is one: a box is
+    opened, and the canary runs in it. The other two levels are described only.
     """
     import torch
 
@@ -155,6 +169,7 @@ def findings(course: Course) -> Iterator[Finding]:
 
 
 def _cgroups(course: Course) -> Finding:
+    """Make a cgroup as for an attempt, remove it again, and say whether that was possible."""
     cgroup = make_cgroup(plan_cgroup(course.limits.for_worker()))
     cgroup.remove()
     if cgroup.folders:
@@ -166,6 +181,7 @@ def _cgroups(course: Course) -> Finding:
 
 
 def _level(course: Course, device: Device) -> Finding:
+    """Run the canary in a box of the level for grading, and say whether the level holds."""
     limits = course.limits.for_worker(device)
     subject = f"{Level.NAMESPACES}, {device}" if device is Device.CUDA else str(Level.NAMESPACES)
     try:
@@ -180,7 +196,11 @@ def _level(course: Course, device: Device) -> Finding:
 
 
 def gpu_findings(course: Course) -> Iterator[Finding]:
-    """Yield what `--device cuda` needs in addition."""
+    """Yield the facts that decide whether `--device cuda` works.
+
+    These are the obstacles, if there are any. Without obstacles, they are the GPUs, a missing
+    cgroup, and the level, which is tried out.
+    """
     import torch
 
     driver = find_driver()

@@ -1,11 +1,11 @@
 """Make the student's starting point from the solution, as a script and as a notebook.
 
-The lines between BEGIN and END SOLUTION are stripped. This is stricter than nbgrader's
+`stub_of` replaces the lines between BEGIN and END SOLUTION. It is stricter than nbgrader's
 ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give the same
 text. `leaks` finds hidden content in released files: these lines, the course's secret and the
 instructors' files.
 
-jupytext pairs a stub with its notebook, with stable cell ids and nbgrader's metadata. `nbgrader
+`stub_notebook` makes the notebook with jupytext, stable cell ids and nbgrader's metadata. `nbgrader
 generate_assignment` writes the same bytes, including its checksums. So nbgrader can validate and
 autograde a notebook from `course release` as its own.
 """
@@ -73,7 +73,10 @@ Lines = Mapping[str, tuple[str, str]]
 
 
 def stub_of(exercise: Exercise) -> str:
-    """Return the student's starting point. Raises CourseFault."""
+    """Return the text of the student's script, made from the solution.
+
+    Raises CourseFault if the solution is missing, or if its markers or tags are faulty.
+    """
     path = exercise.solution
     try:
         source = path.read_text(encoding="utf-8")
@@ -105,9 +108,13 @@ def _demand_tags(solution: str, name: str) -> None:
 
 
 def strip(solution: str, name: str) -> str:
-    """Replace every solution part of the file by the stub, in scripts and notebooks alike.
+    """Return the text with the lines of STUB in place of every solution part.
 
-    Raises CourseFault.
+    Raises CourseFault if a marker is faulty, or if there is no solution part.
+
+    Args:
+        solution: The source of the solution.
+        name: The name of its file, for the message.
     """
     return "\n".join(_parts_of(solution, name)[0]) + "\n"
 
@@ -149,7 +156,8 @@ def _fault(name: str, line: int, problem: str) -> CourseFault:
 def finished_modules(course: Course) -> dict[str, str]:
     """Return the solutions that students may read now, by their paths in the class repository.
 
-    These are the solutions of assignments with `show_solutions` and no due date in the future.
+    These are the solutions of assignments with `show_solutions` and no due date in the future. The
+    markers of solution parts are left out.
     """
     dates, today = dates_of(course), datetime.now(UTC)
     published = (
@@ -169,7 +177,15 @@ def finished_modules(course: Course) -> dict[str, str]:
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return a sentence for every released file that contains something hidden."""
+    """Return a sentence for every released file that contains something hidden.
+
+    Hidden are lines of solutions, the course's secret, and the instructors' files. Wheels are
+    searched inside.
+
+    Args:
+        course: The course.
+        files: The contents of the released files by their paths.
+    """
     path = course.root / FOLDER / "secret"
     lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
     sentences = (
@@ -179,9 +195,10 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def hidden_lines(course: Course) -> Lines:
-    """Return the lines of solutions that reveal something, by their tokens.
+    """Return the hidden lines of solutions that reveal something, by their tokens.
 
-    Lines that also occur in a stub or in a finished module are left out.
+    Lines that also occur in a stub or in a finished module are left out. So are lines of fewer than
+    SHORTEST characters, imports, and the beginnings of definitions.
     """
     public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
     for exercise in course.exercises:
@@ -197,7 +214,7 @@ def hidden_lines(course: Course) -> Lines:
 
 
 def _normalised_text(text: str) -> str:
-    """Return the tokens of a text, separated by blanks.
+    """Return the tokens of a text with a blank before and after each.
 
     Line breaks make no difference, even if JSON escapes them, nor does the kind of quotes.
     """
@@ -253,9 +270,10 @@ else:
 
 
 def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> str:
-    """Return the notebook of a stub as text.
+    """Return the notebook of a stub as text. The same stub gives the same text.
 
-    The same stub gives the same text.
+    Its cells are one that loads the magics, those of the stub, one that runs the visible checks,
+    and one for each layer of hidden checks, which lists their titles.
 
     Args:
         stub: The stub, or the source of a solution, which nbgrader then strips.
@@ -287,6 +305,7 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
 
 
 def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
+    """Return the autograded cell of these checks, a comment with their titles and points."""
     points = sum(check.points for check in checks)
     head = f"# Graded, {points:g} points. `course grade` runs these checks on this notebook's code:"
     cell: NotebookNode = new_code_cell(
@@ -298,15 +317,17 @@ def _graded_cell(id_: str, checks: Sequence[CheckOutcome]) -> NotebookNode:
 def _finish(
     cell: NotebookNode, id_: str, role: str = "", points: float | None = None, **metadata: object
 ) -> NotebookNode:
-    """Give a cell its id, and nbgrader's metadata (schema 3).
+    """Give a cell its id, and nbgrader's metadata (schema 3). Return the cell.
 
-    nbgrader notices edits by the checksum. It is computed here, so a release needs no nbgrader.
+    All other metadata is removed. nbgrader notices edits by the checksum. It is computed here, so a
+    release needs no nbgrader.
 
     Args:
         cell: The cell, which is changed.
         id_: Its id.
-        role: "solution" if students write in the cell, "locked" if it is read-only.
-        points: The points of an autograded cell.
+        role: "solution" if students write in the cell, "locked" if it is read-only, "" for a cell
+            that nbgrader does not know.
+        points: The points of an autograded cell, or None for any other cell.
         metadata: Further metadata, which a grader reads.
     """
     cell["id"], cell.metadata = id_.replace("_", "-"), NotebookNode()

@@ -1,7 +1,8 @@
 """Write a small complete course with the engine as one file, or the skeleton of an exercise.
 
-It also removes an assignment, such as the example of `course init`. `course init` and `course new`
-use this module.
+`init_course` is behind `course init`, and `new_exercise` behind `course new`. `remove_assignment`
+removes an assignment, such as the example of `course init`. Changes in YAML files keep all other
+lines with their comments.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BY_HAND = "Next: change course.yaml by hand"
 def new_exercise(
     course: Course, assignment: str, exercise: str, library: str = "torch"
 ) -> list[Path]:
-    """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
+    """Write the skeleton of an exercise, its row in course.yaml and its texts.
 
     Args:
         course: The course.
@@ -47,9 +48,13 @@ def new_exercise(
         exercise: The id of the new exercise.
         library: One of LIBRARIES.
 
+    Returns:
+        The paths of the written files, course.yaml and grader/texts.yaml among them.
+
     Raises:
-        CourseError: An id is invalid, the exercise or one of its files exists, or the form of
-            course.yaml does not allow adding a row. Nothing is written then.
+        CourseError: An id is invalid, no function can have the exercise's name, the exercise or one
+            of its files exists, or the form of course.yaml does not allow adding a row. Nothing is
+            written then.
     """
     if invalid := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         problem = f"{invalid[0]!r} is not an id: use lower case letters, digits and underscores"
@@ -102,7 +107,10 @@ def new_exercise(
 
 
 def _as_id(name: str) -> str:
-    """Return the id that is most similar to a name: "Über uns" gives "uber_uns"."""
+    """Return an id that is similar to a name: "Über uns" gives "uber_uns".
+
+    If no letter of the name can be in an id, return "median".
+    """
     letters = unicodedata.normalize("NFKD", name.casefold())
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_").lstrip("0123456789_") or "median"
@@ -136,6 +144,10 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     """Remove an assignment: its rows, files and examples, and the texts of its misconceptions.
 
     Texts of misconceptions that another exercise also has are kept.
+
+    Raises:
+        CourseError: A bank cannot be loaded, or course.yaml has no row of the assignment. Nothing
+            is removed then.
     """
     root = course.root
     remaining = [peer for peer in course.exercises if peer.assignment is not assignment]
@@ -168,9 +180,9 @@ def _misconceptions(exercises: Iterable[Exercise]) -> set[str]:
 
 
 def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
-    """Write the file without the lines of these spans, each given by its first and last node.
+    """Write a YAML file without the lines of these spans, each given by its first and last node.
 
-    Comments are kept.
+    Comments after a span are kept.
     """
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     removed = set[int]()
@@ -190,9 +202,13 @@ def _end(lines: Sequence[str], node: Node) -> int:
 
 
 def _with_row(text: str, assignment: str | None, row: str) -> str:
-    """Return course.yaml with the row at the end of the assignment, or of all assignments.
+    """Return the text of course.yaml with a new row. Raises CourseError.
 
-    Comments are kept.
+    Args:
+        text: The text of course.yaml.
+        assignment: The id of the assignment that gets the row as its last exercise, or None to add
+            the row as the last assignment.
+        row: The lines of the row, without indentation.
     """
     rows = _child(YAML().compose(text), "assignments")
     if assignment is not None:
@@ -218,10 +234,10 @@ def _child(node: Node | None, key: str) -> Node:
 
 
 def init_course(folder: Path, title: str) -> list[Path]:
-    """Write the course. Returns the paths of its files.
+    """Write a new course with this title, and return the paths of its files.
 
-    Raises CourseError, without having written anything, if the folder contains anything but a git
-    repository.
+    Raises CourseError if the folder contains anything but a git repository, or if the engine is not
+    installed. Nothing is written then.
     """
     if folder.exists() and (
         not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}

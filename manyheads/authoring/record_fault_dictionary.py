@@ -1,8 +1,9 @@
 """Record the replies of the reference and of every mutant to calls on public inputs.
 
-Trusted code runs each recorded call once. For `course plot`, the attention shares of a reference's
-heads are recognised among the results of torch's functions: one (T, T) matrix for each head, with
-rows that sum to one.
+`recorded_file` returns the file of an exercise's fault dictionary. Right and wrong attempts also
+answer the calls, so that visible checks can be chosen. `shares_of` serves the file of a trained
+model: it recognises the attention weights of a reference's heads among the results of torch's
+functions, as one (T, T) matrix for each head with rows that sum to one.
 """
 
 from __future__ import annotations
@@ -146,8 +147,9 @@ class Asked:
 
     Attributes:
         observed: The recorded form of the reply, with the expected one.
-        full_reply: The reply before that. For a call on many copies it has all their outputs.
-        call: The call, in float32 if the code raised in float64.
+        full_reply: The reply itself. For a call on many copies of an input, it has the outputs of
+            all copies, and the recorded form only the extremes.
+        call: The call in the dtype of the reply: float32 if a dtype made float64 raise.
     """
 
     observed: ObservedReply
@@ -165,7 +167,7 @@ class _Witness(LocalRecordingRunner):
         self._memory, self._known = memory, recorded_replies  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply, the same object for equal replies.
+        """Return the reply to a call, the same object for equal replies, and record the exchange.
 
         The replay cache looks up the next action of a check by this object.
         """
@@ -185,9 +187,14 @@ class MutantRun:
         self._reference = catalogue.remembering_reference(exercise)
 
     def kill_row(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return one digit for each hidden check.
+        """Run the hidden checks, and return a text with one digit for each check, in their order.
 
-        0: it passed. 1: it failed. 2: it was withdrawn because a condition is not met.
+        0: the check passed. 1: it failed. 2: it passed, but the pass was withdrawn because a
+        condition is not met.
+
+        Args:
+            namespace: The code.
+            answers: The code's replies to the recorded calls. These calls are not repeated.
         """
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
@@ -208,7 +215,7 @@ class MutantRun:
 
 
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
-    """Return the reply of trusted code to each recorded call."""
+    """Run trusted code on each recorded call, and return its replies. Prints are discarded."""
     answers = []
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for i, recorded_call in enumerate(recorded.entries):
@@ -235,12 +242,13 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
 def store_replies(
     stored_replies: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
 ) -> list[StoredIndex]:
-    """Return for each call the index of this code's reply among the stored ones.
+    """Store new replies of this code, and return for each call the index of its stored reply.
 
-    New replies are stored, unless chance or rounding may decide them. Nudged inputs show what
-    rounding decides, but equal numbers are no longer equal then. If no reply remains that differs
-    from the reference's, the mistake may be about equal numbers. So the inputs are then nudged once
-    more, and equal numbers are kept.
+    A reply that chance or rounding may decide is not stored. In place of an index, the list has
+    None for chance and the reply itself for rounding. To see what rounding decides, the inputs are
+    nudged, but equal numbers are no longer equal then. If no stored reply differs from the
+    reference's, the mistake may be about equal numbers: the inputs are then nudged once more, and
+    equal numbers stay equal.
 
     Args:
         stored_replies: The different replies to every call, the reference's first.
@@ -264,6 +272,10 @@ def _store_if_fixed(
     answers: Sequence[Asked],
     keep_equal: bool,
 ) -> list[StoredIndex]:
+    """Store new replies that are the same for nudged inputs. See `store_replies`.
+
+    With `keep_equal`, equal numbers of an input are not nudged.
+    """
     indices = list[StoredIndex]()
     for replies, answer in zip(stored_replies, answers, strict=True):
         actual, expected = answer.observed.actual, answer.observed.expected
@@ -278,11 +290,12 @@ def _store_if_fixed(
 def without_rounding(
     stored_replies: Sequence[Replies], indices: Sequence[StoredIndex], broken: ViolatedOracles
 ) -> tuple[tuple[int | None, ...], ViolatedOracles]:
-    """Return the indices of the replies and the violations that are sure.
+    """Return the indices of one mutant's replies, and its violations, without those by rounding.
 
-    A reply that rounding may decide is dropped, unless another mutant gives it for sure: another
-    processor would compute other numbers. Random numbers need no such rule, because they are drawn
-    from the call's seed and are the same everywhere.
+    A reply that rounding may decide becomes None, unless another mutant gives it for sure: another
+    processor would compute other numbers. A violation is dropped if such a reply is in its group of
+    calls. Random numbers need no such rule, because they are drawn from the call's seed and are the
+    same everywhere.
 
     Args:
         stored_replies: The different replies to every call, after all mutants have answered.
@@ -301,9 +314,18 @@ def without_rounding(
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
-    """Return the file with the fault dictionary of an exercise.
+    """Return the bytes of the file with the fault dictionary of an exercise.
 
-    Raises an exception of a broken course (CourseError, BrokenReference, …).
+    1. The reference runs the hidden checks with public inputs, and its calls are recorded.
+    2. Right attempts must pass the hidden checks. They answer the recorded calls, and fields in
+       which their replies differ from the reference's are not compared by visible checks.
+    3. Wrong attempts and mutants answer the calls, and the hidden checks judge them.
+    4. The oracles of the visible checks are chosen so that their verdicts agree with these.
+    5. Pairs of mutants and mistakes with a number are recorded, and attention weights for pictures.
+
+    Raises:
+        CourseFault: The course is broken, for example because the reference or a right attempt
+            fails a check, or because code does not end.
     """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
@@ -377,9 +399,10 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 
 
 def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int, StepWeights]:
-    """Return the reference's attention weights in the calls that `course plot` may show.
+    """Return the reference's attention weights, by the index of the recorded call.
 
-    They are found in a trace, as a student's are, so that equal code shows equal weights.
+    The calls are those that `course plot` may show. A call without weights is left out. The weights
+    are found in a trace, as a student's are, so that equal code shows equal weights.
     """
     namespace, weights = namespace_of(exercise.solution), dict[int, StepWeights]()
     for chosen in examples(exercise, recording):
@@ -439,9 +462,10 @@ def _failed_checks(hidden: Sequence[str], row: str) -> frozenset[str]:
 
 
 def words_of(bank: Bank) -> dict[str, MisconceptionText]:
-    """Return the texts about misconceptions that students may read.
+    """Return the texts about misconceptions that students may read, by id.
 
-    These are the misconceptions of the bank's mutants, and those that need no mutant.
+    These are the misconceptions of the bank's mutants, and those in ALWAYS. A misconception without
+    a text is left out.
     """
     ids = ALWAYS | {mutant.id for mutant in bank.mutants}
     return {id_: bank.texts[id_] for id_ in sorted(ids & bank.texts.keys())}
@@ -453,7 +477,16 @@ def _checks(
     disputed: set[tuple[int, ReplyField]],
     subjects: Sequence[LabelledProgram],
 ) -> tuple[PublicCheck, ...]:
-    """Return a public check for every hidden one that has recorded calls."""
+    """Return a public check for every hidden one that has recorded calls.
+
+    Args:
+        recorded: The recorded calls.
+        replies: The different replies to each call.
+        disputed: The calls with the fields in which right attempts differ from the reference. A
+            check does not compare outputs in a call with disputed outputs, and it compares another
+            field only if the field is disputed in none of its calls.
+        subjects: The programs with known verdicts.
+    """
     # An attempt may raise if it looks at numbers that are not there.
     without_numbers = {
         i for i, expected in enumerate(recorded.fingerprints) if has_no_numbers(expected)

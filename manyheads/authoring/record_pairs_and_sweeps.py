@@ -30,8 +30,8 @@ from ..diagnosis.pass_fail_dictionary import sizes_of
 from .choose_recorded_calls import VALUES, RecordedCalls, Replies
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
-# Numbers for replies that show nothing: the reference's reply or one that rounding decides
-# (_SILENT), and an exception (_RAISED).
+# Numbers for replies that cannot show a mutant in a pair: the reference's reply or one that
+# rounding decides (_SILENT), and an exception (_RAISED).
 _SILENT, _RAISED = 0, -1
 CALLS, TENSORS = 6, 4  # the most calls of a sweep, and the most tensors of a reply in it
 COARSE = 24  # one of so many numbers of a sweep runs on all calls
@@ -49,8 +49,15 @@ def recorded_pairs(
     """Run pairs of mutants on one call each, and return their replies.
 
     Mutants with equal outputs form a class, which its likeliest mutant represents. Each pair of
-    classes runs on a call that detects both. If there are several, the call that separates the most
-    classes for its cost is used.
+    classes runs on a call that detects both without an exception. If there are several, the call
+    that separates the most classes for its cost is used. A pair is left out if there is no such
+    call, if both mutants have the same misconception, or if their edits cannot be combined.
+
+    Args:
+        bank: The mutants.
+        calls: The recorded calls.
+        replies: For each call the different replies, the reference's first.
+        mutants: The mutants of the bank with the indices of their replies, in the same order.
     """
     compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
@@ -111,7 +118,10 @@ def _classes(
 
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
-    """Return for each reply a number, the same for the same outputs, and _RAISED for exceptions."""
+    """Return for each reply a number: the same for the same outputs, and _RAISED for exceptions.
+
+    The outputs of the first reply, which is the reference's, have the number _SILENT.
+    """
     distinct, numbers = Replies(fields=("outputs",)), list[int]()
     for reply in replies:
         number = distinct.find(reply)
@@ -124,7 +134,8 @@ def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
 def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
     """Return the indices of the calls, the most valuable first.
 
-    A call is worth the number of pairs of classes that it separates, for each run and step.
+    The value of a call is the number of pairs of classes that it separates, divided by its numbers
+    of runs and steps.
     """
     pairs = list[int]()
     for k in range(len(calls)):
@@ -138,12 +149,17 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
 
 
 def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
-    """Return the sweeps of all parametric mutants that are detected in calls of two checks."""
+    """Return the sweeps of the parametric mutants that change numbers in calls of two checks."""
     curves = (_sweep_of(family, recorded) for family in bank.parametric_mutants)
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 
 def _sweep_of(family: ParametricMutant, recorded: RecordedCalls) -> Sweep:
+    """Return the replies of a parametric mutant at each point of its grid, on a few calls.
+
+    A few points run on all calls. They show which calls detect the mutant, and which small calls
+    separate its numbers best; only these run at all points.
+    """
     calls, mutants = recorded.calls, [family.mutant(point) for point in family.grid]
     coarse_replies = dict[int, list[ReplyFingerprint]]()
     detecting, usable = set[int](), list[int]()
@@ -185,7 +201,7 @@ def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFing
 def _calls_of_many_sizes(
     recorded: RecordedCalls, coarse_replies: Mapping[int, Sequence[ReplyFingerprint]]
 ) -> list[int]:
-    """Return calls of different checks that together have many different sizes of tensors.
+    """Return at most CALLS calls of different checks, with many different sizes of tensors.
 
     A call can be chosen if it separates at least half as many mutants as the best call does.
 

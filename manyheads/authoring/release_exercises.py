@@ -1,9 +1,9 @@
 """Make exercises/ from solutions/.
 
-The files are stubs, notebooks, figures, fault dictionaries, and small models that the references
-train. Every release makes the texts anew, with the same bytes. A fault dictionary contains a key
-for its sources (`recording_file.key_of`). If the key no longer fits, the whole exercise is recorded
-again, which takes a minute.
+The files are stubs, notebooks, figures, fault dictionaries, and the attention of small models that
+the references train. Every release makes the texts anew; the same sources give the same bytes. A
+fault dictionary contains a key for its sources (`recording_file.key_of`). If the key no longer
+fits, the whole exercise is recorded again, which takes a minute.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .make_stub import stub_notebook, stub_of
 from .record_fault_dictionary import recorded_file, shares_of, words_of
 
 Files = Mapping[Path, bytes]
-# takes the number of exercises, and gives a function to call after each
+# takes the number of exercises, and opens a context with a function to call after each
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
 # Objects between two searches for garbage. With Python's default these searches take a sixth of the
 # time, and find little, because most objects stay in use.
@@ -64,15 +64,23 @@ def write_release(
 ) -> dict[Path, bool]:
     """Write exercises/, and remove files that no longer belong there.
 
+    The texts of all exercises are made, and the banks of stale exercises are loaded, before
+    anything is written. Then the texts of the other exercises are written, and the files of each
+    stale exercise once it is recorded. A file that has its content already is not touched.
+
     Args:
         course: The course.
         catalogue: Its checks and references.
-        exercises: Write only the files of these exercises, and remove nothing.
+        exercises: Write only the files of these exercises, and remove nothing. None for all.
         jobs: The number of processes that record.
-        show_progress: Shows how many stale exercises are recorded.
+        show_progress: Opens a context for the number of stale exercises. Its function is called
+            after each one.
 
     Returns:
-        For each file, whether it was written.
+        For each file that belongs to the exercises, whether it was written.
+
+    Raises:
+        CourseFault: A source is faulty, or a process ended.
     """
     selected = exercises or course.exercises
     # All texts are made before anything is written.
@@ -102,7 +110,10 @@ def write_release(
 
 
 def is_current(exercise: Exercise) -> bool:
-    """Return whether the fault dictionary fits the exercise's sources and texts of today."""
+    """Return whether all computed files exist, and fit the sources and texts of today.
+
+    False if the bank cannot be loaded.
+    """
     recording = current(exercise)
     if recording is None or not all(path.exists() for path in recorded_files(exercise)):
         return False
@@ -115,7 +126,10 @@ def is_current(exercise: Exercise) -> bool:
 
 
 def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
-    """Return the files of an exercise that are made from its source alone. Raises CourseFault."""
+    """Return the stub, the notebook and the figures of an exercise by their paths.
+
+    Nothing is written. Raises CourseFault.
+    """
     stub = stub_of(exercise)
     notebook = stub_notebook(stub, exercise.id, catalogue.checks(exercise))
     sources = [source.read_bytes() for source in exercise.figure_sources]
@@ -126,7 +140,11 @@ def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     """Return the files in exercises/ that have no source.
 
-    The source is in solutions/ or, for another nbgrader assignment, in source/.
+    Files of an nbgrader assignment whose source is in source/ are no strays.
+
+    Args:
+        course: The course.
+        files: The files that are made from solutions/.
     """
     expected_files, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
@@ -164,9 +182,9 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
-    """Return the computed files of an exercise.
+    """Return the computed files of an exercise by their paths. Nothing is written.
 
-    An existing trained model is kept, because training takes twenty seconds.
+    If a trained model exists, it is left out, because training takes twenty seconds.
     """
     computed = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():
@@ -175,9 +193,17 @@ def record(catalogue: Catalogue, exercise: Exercise) -> Files:
 
 
 def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS) -> bytes:
-    """Return the file that `course plot` shows: the attention of each trained block to a sentence.
+    """Train a model with the reference, and return the attention of each block to SENTENCE.
 
-    Training takes some twenty seconds. Raises CourseError.
+    `save_blocks` makes the bytes, and `course plot` shows them. Training takes some twenty seconds.
+
+    Args:
+        exercise: The exercise. Its solution runs in this process.
+        trainable: Its module to train.
+        steps: The number of training steps.
+
+    Raises:
+        CourseError: The reference does not train.
     """
     trainer, namespace = Trainer(), namespace_of(exercise.solution)
     run = TrainingRun(
@@ -212,10 +238,11 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
 def _record_all(
     course: Course, catalogue: Catalogue, exercises: Sequence[Exercise], jobs: int
 ) -> Iterator[tuple[Exercise, Files]]:
-    """Yield exercises as they are recorded, in `jobs` processes if there are several.
+    """Yield each exercise with its computed files, as soon as these are recorded.
 
-    An exception in one process ends the others at once, as Ctrl-C does. Processes take some seconds
-    to start.
+    With several jobs and exercises, new processes record, the exercise with the most mutants first;
+    otherwise this process does. An exception in one process ends the others at once, as Ctrl-C
+    does. Raises CourseFault if a process ends.
     """
     jobs = min(jobs, len(exercises))
     if jobs <= 1:
@@ -246,7 +273,7 @@ def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# The first exercise makes the catalogue, not `_start`: its caller can handle an exception.
+# The first exercise makes the catalogue, not `_start`: an exception then reaches the caller.
 _catalogue = cache(Catalogue)
 
 
@@ -258,7 +285,7 @@ def _record_there(root: Path, id_: str) -> Files:
 
 
 def write_changed(path: Path, content: bytes) -> bool:
-    """Write a file if it is missing or has other content. Returns whether it was written."""
+    """Write a file if it is missing or has other content. Return whether it was written."""
     if path.exists() and path.read_bytes() == content:
         return False
     write_whole(path, content)

@@ -1,7 +1,9 @@
 """The bank of an exercise: mutants, parametric mutants, and texts of misconceptions.
 
-A parametric mutant has a free number, for example a constant in place of a scale. A bank's file
-lists it among its FAMILIES. A `Diagnosis` has the misconceptions to report.
+`load_bank` reads the bank's file in grader/misconceptions and makes the mutants: it edits the text
+of the reference, or calls the file's `make`. A parametric mutant has a free number, for example a
+constant in place of a scale; the file lists it among its FAMILIES. A `Diagnosis` has the
+misconceptions to report.
 """
 
 from __future__ import annotations
@@ -224,9 +226,9 @@ class Bank:
     def combine(self, first: BuiltMutant, second: BuiltMutant) -> Namespace | None:
         """Return an attempt with the changes of both mutants, or None if they do not combine.
 
-        Two edits do not combine if they overlap, and two variants not if both change the same
-        argument. An edit and a variant never combine. The result is also None if the text with both
-        edits cannot be imported.
+        Two edits do not combine if they overlap, or if the text with both cannot be imported. Two
+        mutants of `make` do not combine if both change the same argument; `make` may raise any
+        exception. An edit never combines with a mutant of `make`.
         """
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
             path, source = self.reference
@@ -294,9 +296,14 @@ _ROWS = {
 def _row_of(exercise: Exercise, table: str, index: int, row: object) -> tuple[Any, ...]:
     """Return a row of MUTANTS or FAMILIES; for a `Mutant`, its id and its change.
 
+    Raises CourseError, with the row's number in the table, if the row is no tuple of the right
+    length, or if its id or a mutant's change has another type.
 
-    Raises CourseError, with the row's number in the table, if it is no tuple of the right length,
-    or if its id or a mutant's change has another type.
+    Args:
+        exercise: The exercise, for the message.
+        table: "MUTANTS" or "FAMILIES".
+        index: The index of the row in the table.
+        row: The row as the file has it.
     """
     form, length = _ROWS[table]
     if isinstance(row, Mutant) and table == "MUTANTS":

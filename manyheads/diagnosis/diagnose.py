@@ -188,7 +188,9 @@ def _only_stops(response: Response, id_: str) -> bool:
 
 
 def dropout_oracles(response: Response) -> list[Candidate]:
-    """Return what violated oracles show in dropout calls to which no mutant has the reply.
+    """Return the misconceptions that violated oracles show in dropout calls.
+
+    These are the calls to which no mutant replies as the attempt does (`unmatched_dropout`).
 
     The oracles of each check are applied, in their order, to its wrong calls and all its calls with
     dropout. The first violated one may show a misconception (`shown_by_oracles`).
@@ -364,8 +366,8 @@ def _diagnosis(response: Response) -> Diagnosis:
        changed in place; then explanations; then other evidence. A function that is not written
        comes last, because it shows nothing about the functions that are.
     2. Direct evidence is left out if it is the consequence of layers that are not registered.
-    3. An explanation is left out if evidence shows its misconception or one of its alternatives: it
-       is the proven one.
+    3. An explanation is left out if evidence shows its misconception or one of its alternatives.
+       The one that evidence shows is named instead.
     4. If nothing explains the wrong values, and the evidence cannot be their cause, the evidence
        goes to `Diagnosis.also`.
     """
@@ -382,7 +384,8 @@ def _diagnosis(response: Response) -> Diagnosis:
     ids = dict.fromkeys(proven.values())
     alternatives = dict[str, tuple[str, ...]]()
     for candidate in response.explanations:
-        # If one of several mutants with the same replies is proven, it is that one.
+        # If one of several misconceptions with the same replies is proven, the others are not
+        # named.
         if ids.keys().isdisjoint(candidate.ids):
             alternatives.setdefault(candidate.id, candidate.alternatives)
     order = [*counted.shown_by("exception", "guard").values()]
@@ -422,8 +425,8 @@ def _consequences(response: Response) -> set[int]:
 def _misconceptions_of_unwritten(response: Response) -> list[str]:
     """Return the misconceptions that replies of functions which are not written show.
 
-    It is what their exceptions prove, and UNTOUCHED for calls of an empty function. An id may be
-    repeated.
+    These are the misconceptions that their exceptions prove, and UNTOUCHED for calls of an empty
+    function. An id may be repeated.
     """
     names = misconceptions_of_exceptions(response.unfinished, response.mutates)
     empty = response.source.unwritten_names

@@ -216,10 +216,12 @@ def misconceptions_of_parameters(response: Response) -> dict[int, str]:
     Only the names of parameters are compared, in the calls to which a visible check applies the
     oracle "parameters".
 
-    1. It is the misconception of all mutants with the attempt's parameters in all these calls. A
-       mutant with a random reply or an exception there does not count, nor does an untouched stub.
-    2. The misconception is UNREGISTERED instead if the bank has it, if parameters are missing in
-       each call and none is extra, and if two dtypes meet in some exception.
+    1. The misconception is the one of all mutants with the attempt's parameters in all these calls.
+       A mutant with a random reply or an exception there does not count, nor does an untouched
+       stub.
+    2. The misconception is UNREGISTERED instead if some mutant has this misconception, if
+       parameters are missing in each call and none is extra, and if two dtypes meet in some
+       exception.
 
     Return none if no parameters differ, or if some such call raises or has no reply. Return none
     also if these mutants have several misconceptions, or if there are no such mutants.

@@ -289,7 +289,10 @@ def wrong_replies(
 
 
 def bits_of(calls: Iterable[int]) -> int:
-    """Return different calls as bits, as in `FaultDictionary.detected_in`."""
+    """Return a set of calls as bits, as in `FaultDictionary.detected_in`.
+
+    No call may be repeated.
+    """
     return sum(1 << i for i in calls)
 
 
@@ -345,7 +348,7 @@ class Candidate:
 def explanation(ids: Iterable[str]) -> Candidate:
     """Return an explanation by the first of these misconceptions, with the others as alternatives.
 
-    There must be one at least. An id may be repeated.
+    An id may be repeated. Raises ValueError if there is none.
     """
     id_, *alternatives = dict.fromkeys(ids)
     return Candidate(id_, tuple(alternatives))

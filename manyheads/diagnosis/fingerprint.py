@@ -69,6 +69,7 @@ def _directions(length: int) -> Tensor:
 
 
 def _draw_directions(length: int) -> Tensor:
+    """Return (length, PROJECTIONS) pseudo-random numbers, newly drawn. See `_directions`."""
     # The seed is a hash of the length: any two machines draw the same numbers.
     seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
     generator = torch.Generator().manual_seed(seed)
@@ -254,7 +255,7 @@ class ReplyFingerprint:
         fields: tuple[ReplyField, ...] | None = None,
         tolerance: float = SAME,
     ) -> bool:
-        """Return whether it is enough to store one of the two.
+        """Return whether two replies are the same, so that it is enough to store one.
 
         They must be equal in these fields, or in all if `fields` is None. Numbers are equal to
         rounding. Exceptions are the same if their `raised` is equal, also "other".

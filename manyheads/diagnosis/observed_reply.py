@@ -148,8 +148,8 @@ def needs_meta_numbers(observation: ObservedReply) -> bool:
 def device_error(observation: ObservedReply) -> str:
     """Return a message if the arguments are on the meta device and another tensor is not, or "".
 
-    It is another tensor of the code, which PyTorch refuses or which operations mix with the
-    arguments, or an output.
+    The other tensor is an output, or a tensor of the code: PyTorch refuses to combine such a tensor
+    with the arguments, or an operation mixes both.
     """
     if not has_no_numbers(observation.expected):
         return ""
@@ -178,11 +178,11 @@ def device_misconception(observation: ObservedReply) -> str:
 
     1. Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
        module.
-    2. It is a mask that did not move with its module, if the module has a plain tensor that may be
-       one.
+    2. Return BEHIND, a mask that did not move with its module, if the module has a plain tensor
+       that may be a mask.
     3. Return "" if the module moved after a call: tensors that the earlier call made stay behind,
        too.
-    4. It is a device that is written into the code.
+    4. Return HARD_CODED, a device that is written into the code.
     """
     if not device_error(observation):
         return ""

@@ -603,10 +603,10 @@ def _shown_by_plain_numbers(
 
 
 def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
-    """Return what the reference and the attempt add to the first argument, such as a mask.
+    """Return the difference between each answer and the first argument, such as a mask.
 
-    Calls are left out if `pairs_of` leaves them out, if the first argument is no tensor, or if an
-    answer has another shape than it.
+    In each pair, the reference's answer comes first. Calls are left out if `pairs_of` leaves them
+    out, if the first argument is no tensor, or if an answer has another shape than this argument.
     """
     pairs = []
     for observation in calls:

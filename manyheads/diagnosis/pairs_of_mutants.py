@@ -1,4 +1,9 @@
-"""Find two mutants that together explain a response which no single mutant explains."""
+"""Find two mutants that together explain a response which no single mutant explains.
+
+`explaining_pair` compares the attempt's replies with recorded replies of pairs, in one call for
+each pair. `made_pair` combines likely pairs in one program and runs it, which needs the mutants
+themselves. A student's machine does not have these.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +20,8 @@ from .fault_dictionary import Candidate, FaultDictionary, Response, bits_of, exp
 from .fingerprint import ReplyFingerprint, comparable_fingerprint, without_unexpected_tables
 from .observed_reply import ObservedReply, summarise_copies
 
-# the most doubts: calls that detect one mutant of a pair, and to which the attempt replies
-# differently
+# the largest number of doubts: calls that detect one mutant of a pair, and to which the attempt
+# replies in another way than this mutant
 MAX_DOUBTS = 4
 # Relative to an answer's norm. At a smaller distance from the reference's answer, rounding matters.
 VISIBLE = 1e-3

@@ -208,7 +208,7 @@ def _of_parameters(symptom: Symptom) -> Symptom:
 
 
 def _symptom(recording: FaultDictionary, call: int, reply: ReplyFingerprint) -> Symptom:
-    """Return how a reply differs from the reference's, or an empty tuple if it agrees.
+    """Return the differences between a reply and the reference's, or () if there are none.
 
     1. If the reference refuses the call, and this reply is no refusal: NOT_REFUSED.
     2. If only one of the two raises, or they raise differently: "raised" with `raised` of this
@@ -244,10 +244,10 @@ def _gradients_that_arrive(reply: ReplyFingerprint) -> set[str]:
 
 
 def _symptom_of_outputs(expected: ReplyFingerprint, reply: ReplyFingerprint, call: Call) -> str:
-    """Return how outputs differ: "kind", "axes", "shape" (perhaps with the shapes), or "numbers".
+    """Return the first difference between outputs: "kind", "axes", "shape", or "numbers".
 
-    The first of these that differs is returned. The shapes are named if inputs have all their
-    sizes. If a number is not finite, "not finite" is returned instead of "numbers".
+    The shapes of all outputs follow "shape" if inputs have all their sizes. If a number is not
+    finite, "not finite" is returned instead of "numbers".
     """
     if reply.output_kinds != expected.output_kinds:
         return "kind"
@@ -264,7 +264,7 @@ def _symptom_of_outputs(expected: ReplyFingerprint, reply: ReplyFingerprint, cal
 
 
 def _symptom_of_parameters(expected: ReplyFingerprint, reply: ReplyFingerprint) -> str:
-    """Return how parameters differ, in two phrases.
+    """Return the difference between parameters as a text of up to two phrases.
 
     The first is "missing, " if parameters are missing. The second is "a bias" if parameters are
     extra and each is the bias of a layer whose weight is expected, or "more" if others are extra.
@@ -404,12 +404,12 @@ def _constants_in_message(
 ) -> set[int]:
     """Return the constants that an exception's message shows. See `_constants_shown`.
 
-    1. If an index is as large as its axis, a loop has run past the end of the axis. Then it is the
-       constants in calls of `range` that are longer than the axis.
-    2. Otherwise it is the constants that the message has and the call has not.
-    3. It is also the constants by which an axis of the inputs is cut into parts, if a remainder is
-       left and the message has the total size of the whole parts. With an axis of 10 and parts of
-       4, it says 8.
+    1. If an index is as large as its axis, a loop has run past the end of the axis. Then these are
+       the constants in calls of `range` that are larger than the axis.
+    2. Otherwise these are the constants that the message has and the call has not.
+    3. A constant by which an axis of the inputs is cut into parts counts, too, if a remainder is
+       left and the message has the total size of the whole parts. For an axis of 10 and parts of 4,
+       the message has 8.
     """
     index_past_end = _PAST_END.search(_message(observation))
     if index_past_end:

@@ -1,7 +1,8 @@
 """Save and read a fault dictionary: a safetensors file of columns, which holds data only.
 
-Replies have few structures (shapes, kinds, names of gradients) and many numbers. A reply is stored
-as the index of its structure. The numbers of all replies are stored together, in columns.
+`save` makes the bytes, and `read`, `load` and `current` rebuild the FaultDictionary. Replies have
+few structures (shapes, kinds, names of gradients) and many numbers. A reply is stored as the index
+of its structure. The numbers of all replies are stored together, in columns.
 """
 
 from __future__ import annotations

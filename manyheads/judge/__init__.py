@@ -2,6 +2,11 @@
 
 Input: submissions, and a course with its secret. Output: a folder with one result for each.
 
+Three kinds of processes take part. The command `course grade` reads and writes files. It starts
+judges, and sends them submissions through a pipe each. A judge runs the course's own code: checks,
+references and mutants. An attempt runs in a process of the judge's box, which gets packed calls
+through another pipe and sends packed replies.
+
 1. `results_folder` leaves out the exercises that are graded and unchanged.
 2. `judge_process` starts judges, each with a warm box; `dask_cluster` does so on other machines.
 3. `grade_submission` grades each exercise. `attempt_runner` sends the calls to the attempt.

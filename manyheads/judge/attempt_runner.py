@@ -1,7 +1,7 @@
 """Send calls to one attempt, refuse impossible replies, and remember replies for later attempts.
 
-Most attempts at an exercise answer most calls with the same bytes, so most of the work is done
-once.
+An `AttemptRunner` belongs to one attempt, a `ReplayCache` to all attempts at an exercise with the
+same inputs. Most attempts answer most calls with the same bytes, so most of the work is done once.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ CUDA_IS_BROKEN = "CUDA error"
 class ReplayNode:
     """A step of a check, which is reached after certain replies.
 
-    At a step the check takes one action: it makes its next call, or ends with an outcome. The
-    action is None if no attempt has reached the step yet.
+    Attributes:
+        next_action: The action of the check at this step: it makes its next call, or ends with an
+            outcome. None if no attempt has reached the step yet.
+        after: The step after each reply to the call, by the `id()` of the reply.
     """
 
     next_action: Call | CheckOutcome | None = None
-    # the step after each reply to the call, by the id of the reply
     after: dict[int, ReplayNode] = field(default_factory=dict)
 
 
@@ -310,26 +311,39 @@ class AttemptRunner:
     """Executes calls in the attempt's process in the box.
 
     It replaces a process that ended, keeps the time limit, and records all calls that got a reply.
+
+    Attributes:
+        box: The box.
+        source: The attempt's text. After `load`, it also has the parts that are not run again.
+        limits: The limits of a call and of the attempt.
+        device: The device on which the attempt computes.
+        dtype: The dtype of the next call that states none.
+        memory: The replies of earlier attempts.
+        check: The id of the check that calls `execute`.
+        transcript: The calls that got a reply, with the reply.
+        ended: For each check whose call got no reply because the process ended, the call to blame
+            for the end.
+        stopped: The parts of the file that did not run to their end.
+        in_single: The `id()` of each call that was answered in float32, though any dtype would do.
+        causes_in_both_dtypes: The causes of exceptions that occurred in float64 and in float32
+            alike.
+        reference: The reference if inputs are hidden and replies may be shown, otherwise None. With
+            a reference, names that these inputs may have chosen are removed from replies
+            (`with_known_names`).
     """
 
     box: Box
     source: Source
     limits: Limits
     device: str = "cpu"
-    dtype: str = "float64"  # the dtype of the next call that states none
-    # the replies of earlier attempts
+    dtype: str = "float64"
     memory: ReplayCache = field(default_factory=ReplayCache)
-    check: str = ""  # the id of the check that calls `execute`
+    check: str = ""
     transcript: list[Exchange] = field(default_factory=list)
-    # the call to blame for the end of the process, by the id of the check that had no reply
     ended: dict[str, Call] = field(default_factory=dict)
-    stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-    # ids of calls answered in float32, though any dtype would do
+    stopped: tuple[Stopped, ...] = ()
     in_single: set[int] = field(default_factory=set)
-    # the causes of exceptions that occurred in float64 and in float32 alike
     causes_in_both_dtypes: set[object] = field(default_factory=set)
-    # Given if inputs are hidden and replies may be shown. Then names that these inputs may have
-    # chosen are removed from replies (`with_known_names`).
     reference: Runner | None = None
     _connection: Connection | None = None
     _ends: int = 0  # how often the process has ended

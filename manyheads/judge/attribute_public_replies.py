@@ -1,7 +1,7 @@
 """Decide from the public replies which functions are wrong, and why: `attribute`.
 
-The result has a verdict on each function, and each misconception with its function. `attribution`
-adds what only the hidden checks show. On a student's machine nothing is added.
+The result has a verdict on each function, and each misconception with its function. In grading,
+`attribution` adds the faults that only hidden checks show.
 """
 
 from __future__ import annotations
@@ -79,10 +79,14 @@ class Attribution:
 
 
 def attribute(replies: PublicReplies, diagnosis: Diagnosis) -> Attribution:
-    """Return what the replies to the public calls and their diagnosis show about each function.
+    """Return the verdict on each function, and the misconceptions with their functions.
 
     The functions are in the order of the exercise. A misconception of a function that is "unrun" is
     not in `explaining`.
+
+    Args:
+        replies: The replies to the public calls.
+        diagnosis: The misconceptions that the replies show, without functions.
     """
     replies_by_function = RepliesByFunction(replies)
     # recorded calls are in the order in which the solution defines their functions
@@ -393,9 +397,10 @@ def _evidence(
 
 
 def _evidence_of_unwritten(name: str, source: Source) -> str:
-    """Return which parts of the stub are left in a function with code; "" if none are.
+    """Return a sentence about the parts of the stub that are left in a function with code, or "".
 
-    It is a left-over `raise`, or else the methods of a class that are not written.
+    The sentence is about a left-over `raise`, or else about the methods of a class that are not
+    written.
     """
     if leftover := source.left_over_raise(name):
         position = "below" if leftover.is_below else "above"

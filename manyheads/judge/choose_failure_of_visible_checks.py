@@ -347,11 +347,11 @@ def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
 
 
 def origin_of_numbers(observation: ObservedReply) -> str:
-    """Return where the first wrong number of an answer came from; "" if that cannot be seen.
+    """Return a sentence about the origin of the first wrong number of an answer, or "".
 
-    It can be seen if both the expected and the actual answer consist of numbers of one argument,
-    moved to other positions. Only the first output is considered, if it has the expected shape and
-    at least one axis.
+    The origin is known if both the expected and the actual answer consist of numbers of one
+    argument, moved to other positions. Only the first output is considered, if it has the expected
+    shape and at least one axis.
     """
     actual = next((output.tensor for output in observation.reply.outputs), None)
     expected = first_of(observation.expected_outputs)
@@ -403,7 +403,7 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
 
 
 def _describe_ratio(actual: float, expected: float) -> str:
-    """Return that the number has the wrong sign, or is a multiple or fraction; "" otherwise.
+    """Return a sentence if a number has the wrong sign, or is a multiple or fraction, or "".
 
     The factor is a whole number from 2 to MOST_TIMES, and both numbers have the same sign. There is
     no sentence if 0 is expected, or if a number is not finite.
@@ -423,9 +423,9 @@ def _describe_ratio(actual: float, expected: float) -> str:
 
 
 def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
-    """Return why the numbers are not shares, if shares are expected; "" otherwise.
+    """Return a sentence if shares are expected and these numbers are no shares; "" otherwise.
 
-    Some are negative, or a row does not have the sum 1: then the worst sum is shown.
+    The sentence says that some are negative, or gives the sum that differs most from 1.
     """
     if not _are_shares(expected):
         return ""
@@ -440,9 +440,9 @@ def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
-    """Return that shares are returned although no shares are expected; "" otherwise.
+    """Return a sentence if the numbers are shares although no shares are expected, or "".
 
-    If the expected numbers contain −∞, they are scores.
+    If the expected numbers contain −∞, the sentence calls them scores.
     """
     if _are_shares(expected) or not _are_shares(actual):
         return ""
@@ -452,7 +452,7 @@ def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
-    """Return that +∞ stands among the numbers, if −∞ is expected and no +∞; "" otherwise.
+    """Return a sentence if +∞ is among the numbers, and −∞ but no +∞ is expected, or "".
 
     The sentence says more if +∞ stands just where no −∞ is expected.
     """
@@ -476,9 +476,9 @@ def _are_shares(numbers: Tensor) -> bool:
 
 
 def _describe_inverted_mask(actual: Tensor, expected: Tensor) -> str:
-    """Return that exactly the scores that should be kept are hidden; "" if that is not so.
+    """Return a sentence if exactly the scores that should be kept are hidden, or "".
 
-    Those that should be hidden must be kept, with numbers of the usual size.
+    The scores that should be hidden must be kept, with numbers of the usual size.
     """
     is_hidden = expected == -math.inf
     if not is_hidden.any() or is_hidden.all():

@@ -1,4 +1,9 @@
-"""Collect an exercise's hidden checks with pytest. Each `Check` can then be called."""
+"""Collect an exercise's hidden checks with pytest.
+
+`collect_checks` returns a `Check` for each function with @check in a file of grader/checks. pytest
+only collects them: `run_hidden_checks` calls a Check for each attempt, and gives it the attempt,
+the reference and the drawn inputs (`CheckRun`) in place of pytest's fixtures.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +185,9 @@ def pytest_pycollect_makeitem(
 class _Collector:
     """A pytest plugin that converts the collected items to Checks.
 
-    `problem` is the first problem, in one sentence, or "".
+    Attributes:
+        found: The checks of each file.
+        problem: A sentence about the first problem, or "".
     """
 
     pytest_configure = staticmethod(pytest_configure)
@@ -284,7 +291,7 @@ def _course_fixtures(item: pytest.Function) -> dict[str, Callable[..., Any]]:
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
-    """Return how the points of these checks differ from course.yaml's; "" if they agree.
+    """Return a sentence if the sum of these checks' points is not course.yaml's; "" if it is.
 
     Without any check, the sentence says that nothing was collected.
     """

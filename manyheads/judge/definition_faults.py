@@ -215,7 +215,10 @@ def ineffective_refusal_advice(source: Source, name: str) -> str:
 
 
 def unused_result_advice(source: Source, name: str) -> str:
-    """Return a sentence if a layer or a method of tensors is called and its result is not used."""
+    """Return a sentence if a layer or a method of tensors is called and its result is not used.
+
+    Returns "" if there is no such call.
+    """
     definition = source.definition(name)
     layers = [layer for layer in _layers_of(definition) if len(layer) <= MAX_NAME]
     for node in ast.walk(definition):
@@ -258,10 +261,11 @@ def always_true_advice(source: Source, name: str) -> str:
 
 
 def call_of_helper(source: Source, name: str, line: int) -> str:
-    """Return where a function calls the helper around the line that raised; "" if it is not seen.
+    """Return a sentence with the line on which a function calls a helper that raised, or "".
 
-    The helper is another function at the top level. All its calls must stand on one line of the
-    file. Otherwise the line of the call is not known.
+    The helper is another function at the top level, and the line that raised is in it. All its
+    calls must stand on one line of the file, in the function that fails. Otherwise the line of the
+    call is not known.
 
     Args:
         source: The attempt's text.

@@ -1,9 +1,9 @@
 """Suggest the usual repair for an exception.
 
 Most suggestions are in a table, suggestions.txt, keyed by the messages of Python and PyTorch. The
-others are found in the attempt's text, which is read and never run: `_RULES` says by which
-function. An attempt chooses its exceptions: a pattern meets only a bounded text, and a word of a
-message is repeated only if the line has it.
+others are found in the attempt's text, which is read and never run; `_RULES` has the functions that
+do so. An attempt chooses the texts of its exceptions. So a pattern is matched only with a short
+part of a message, and a word of a message is repeated only if the line has it.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _not_in_this_python(file: _File, name: str, module_name: str) -> str:
 
 
 def _unbound_variable(file: _File, name: str) -> str:
-    """Return where a local variable without a value gets one; "" if the text does not show it.
+    """Return a sentence about the line that binds a variable without a value; "" if none is known.
 
     1. If lines above bind it, they are on a path that was not run (`_bound_on_another_path`).
     2. If only lines below bind it, and the file or Python has a function, class, import or builtin
@@ -273,7 +273,13 @@ def _unbound_variable(file: _File, name: str) -> str:
 
 
 def _bound_on_another_path(file: _File, name: str, line: int) -> str:
-    """Return which branch or loop binds a variable, on this line, which was not run; or ""."""
+    """Return a sentence if a branch or loop that was not run binds a variable, or "".
+
+    Args:
+        file: The file.
+        name: The variable.
+        line: A line that binds the variable.
+    """
     blocks = [n for n in file.function_nodes if hasattr(n, "body") and isinstance(n, ast.stmt)]
     # The line that raised may be in another branch of the same `if`, but not in the same loop.
     skipped_blocks = [
@@ -298,10 +304,11 @@ def _bound_on_another_path(file: _File, name: str, line: int) -> str:
 
 
 def _exchanged_arguments(file: _File) -> str:
-    """Return which call gives the arguments of the function around the line in another order.
+    """Return a sentence about a call that exchanges arguments of the function around the line.
 
-    Only the names show it: `f(mask, scores)` of `def f(scores, mask)`. All arguments by position
-    must be names. Returns "" if there is no such call. Calls are skipped if the signature is long.
+    Only the names of the arguments show it: `f(mask, scores)` of `def f(scores, mask)`. All
+    arguments by position must be names. Returns "" if there is no such call. Calls are skipped if
+    the signature is long.
     """
     function = file.function
     if function is None:
@@ -377,7 +384,10 @@ def _forward_inside(methods: Sequence[ast.FunctionDef]) -> str:
 
 
 def _comma_after_value(file: _File) -> str:
-    """Return which line ends with a comma, so that a name that is called is a tuple; or ""."""
+    """Return a sentence about a line that ends with a comma and so makes a called name a tuple.
+
+    Returns "" if there is no such line.
+    """
     called = {_name_of(node.func) for node in file.expressions if isinstance(node, ast.Call)}
     for node in file.nodes:
         match node:
@@ -454,7 +464,7 @@ def _early_return(file: _File, loop: ast.For | ast.While) -> str:
 
 
 def _value_cut_again(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value each round of a `for` replaces by a part of itself; "" if none.
+    """Return a sentence if each round of a `for` replaces a value by a part of itself, or "".
 
     The value must come from above the loop. The index must depend on another name that the loop
     sets: otherwise the same part is taken on purpose.
@@ -489,9 +499,9 @@ def _elements(node: ast.expr) -> list[ast.expr]:
 
 
 def _emptied_list(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which list each round empties, or "".
+    """Return a sentence about a list that each round empties, or "".
 
-    The loop must append to it, and the function must use it below the loop.
+    The loop must append to the list, and the function must use the list below the loop.
     """
     end = loop.end_lineno or 0
     nodes_below = (node for node in file.function_nodes if getattr(node, "lineno", 0) > end)
@@ -517,9 +527,10 @@ def _list_appended_to(node: ast.AST) -> str:
 
 
 def _replaced_value(file: _File, loop: ast.For | ast.While) -> str:
-    """Return which value each round replaces, although the line that raised uses it; "" if none.
+    """Return a sentence about a value that each round replaces, or "".
 
-    The line is below the loop. The loop must not read the value itself.
+    The line that raised is below the loop, and uses the value. The loop must not read the value
+    itself.
     """
     read_in_loop = _names(ast.walk(loop))
     for statement in loop.body:
@@ -558,7 +569,7 @@ def _function_without_return(file: _File) -> str:
 
 
 def _unchecked_none(file: _File) -> str:
-    """Return which optional argument the line uses although it may be None; "" if none.
+    """Return a sentence about an argument that the line uses although it may be None, or "".
 
     The condition about the argument is inverted, missing, or only below the line.
     """

@@ -1,4 +1,8 @@
-"""Report the parts of a file that did not run to their end, and a text that Python cannot read."""
+"""Report the parts of a file that did not run to their end, and a text that Python cannot read.
+
+A part is a top-level statement, or a cell of a notebook that Python cannot parse. If a part stops,
+the parts below it are run all the same, and the functions there are judged.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +49,11 @@ def explain_text(source: Source, raised: Raised) -> str:
 def stopped_parts(
     source: Source, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
-    """Return a sentence for each of the first parts that did not run to their end, and one more.
+    """Return a sentence for each of the first parts that did not run to their end, as one text.
 
-    The last one has the number of the other parts, if there are any. If a part lacks a name that a
-    part above contains, the sentence has only this name. Returns "" if all parts ran.
+    If there are more such parts, a last sentence has their number. If a part lacks a name that a
+    stopped part above contains, its sentence gives only this name as the reason. Returns "" if all
+    parts ran.
 
     Args:
         source: The attempt.
@@ -80,10 +85,10 @@ def as_note(sentences: str) -> str:
 
 
 def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: Source) -> str:
-    """Return why a part did not run to its end: a predicate without its subject.
+    """Return the reason why a part did not run to its end, as a sentence without its subject.
 
-    It ended the process or took too long, a module is missing, or it raised another exception. A
-    module with a similar name, or the usual repair, is suggested.
+    The part ended the process or took too long, a module is missing, or the part raised another
+    exception. A module with a similar name, or the usual repair, is suggested.
     """
     raised = stopped.raised
     if raised is None:

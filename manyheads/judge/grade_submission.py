@@ -1,4 +1,9 @@
-"""Grade one submission: run the checks of each exercise on the attempt, then diagnose it."""
+"""Grade one submission: run the checks of each exercise on the attempt, then explain the failures.
+
+A `Judge` has a course and a box, and grades any number of submissions in turn. The attempt runs in
+two processes of the box. The first one gets the hidden inputs, and its replies decide the points.
+The second one gets the public calls only, and its replies decide the misconceptions.
+"""
 
 from __future__ import annotations
 

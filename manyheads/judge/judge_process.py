@@ -1,5 +1,7 @@
 """Judge processes: each is started once, with a warm box, and grades many submissions.
 
+`grade_all` starts them as SteadyJudges, and hands each submission to the next judge that is free. A
+judge gets submissions through a pipe and answers with results. If it dies, another takes its place.
 All inputs of a run come from one seed.
 """
 
@@ -368,11 +370,11 @@ def cpu_for_each_judge(judge_count: int) -> Sequence[int | None]:
 
 
 def usable_cpu_count() -> int:
-    """Return how many CPUs this process may use: all of the machine if the system does not tell."""
+    """Return how many CPUs this process may use, or how many the machine has if that is unknown."""
     return len(_cpus()) or os.cpu_count() or 1
 
 
 def _cpus() -> list[int]:
-    """Return the CPUs that this process may use; [] if the system does not tell."""
+    """Return the numbers of the CPUs that this process may use, or [] on any system but Linux."""
     # Only Linux has this call.
     return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

@@ -505,10 +505,10 @@ def failed_precondition(
     function: str,
     observations: Mapping[int, ObservedReply],
 ) -> str:
-    """Return why a function does not meet its recorded preconditions; "" if it does.
+    """Return a sentence if a function does not meet its recorded preconditions; "" if it does.
 
-    The reason is the first of these: its answers are trivial; a call of a precondition raises, has
-    no numbers, or ends the attempt's process; the rule of a precondition is not met.
+    The sentence is about the first of these: its answers are trivial; a call of a precondition
+    raises, has no numbers, or ends the attempt's process; the rule of a precondition is not met.
 
     Args:
         dictionary: The fault dictionary, with the preconditions.

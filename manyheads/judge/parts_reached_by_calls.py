@@ -1,6 +1,7 @@
 """The parts of an attempt that its failed calls reach, and an edit of one part.
 
-Parts are functions, methods and the statements beside them.
+Parts are functions, methods and the statements beside them. `parts_of` yields each as a CodePart,
+which has the nodes that the rules of `single_edits` change. `CodePart.edit` makes the changed text.
 """
 
 from __future__ import annotations

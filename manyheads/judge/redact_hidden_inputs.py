@@ -476,7 +476,7 @@ class _Policy:
         return f"{math.copysign(nearest, number.value):.4g}"
 
     def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
-        """Return what replaces a number in a text, which a check may have put together.
+        """Return the replacement of a number in a text, which a check may have put together.
 
         A whole number counts as a size, any other number as a factor. A percentage is shown, unless
         it is so large that it may be a message.

@@ -31,7 +31,7 @@ class AsksNothingError(Exception):
 def missing_reply(
     exchanges: Sequence[Exchange], reference: Runner
 ) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed fails after all, or None if it does not.
+    """Return the exception with which a check that passed fails after all, or None.
 
     The result is an AsksNothingError, because the check itself is at fault, in two cases: it makes
     no call, or it calls a function without one call that the reference or the attempt answers.

@@ -1,8 +1,9 @@
 """The options of a grading run, and its folder of results with a journal of graded exercises.
 
-Nothing else writes there. For each exercise of a submission, the journal has a hash of everything
-that its result depends on. After an interruption, a run continues from there. A repeated run grades
-only exercises that have changed. Two more files list students whose points a run changed.
+`lock_results` locks the folder for one run. For each exercise of a submission, the journal has a
+hash of everything that the result depends on. So a run after an interruption grades only the rest,
+and a repeated run only exercises that have changed. Two more files list students whose points a run
+changed.
 """
 
 from __future__ import annotations
@@ -86,16 +87,22 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class GradePlan(Settings):
-    """The options of a grading run: everything that a process needs to become a judge."""
+    """The options of a grading run: everything that a process needs to become a judge.
+
+    Attributes:
+        course: The folder of the course.
+        level: The isolation level of the box.
+        reports_unrecorded: Whether the judge lists exercises without a recording.
+    """
 
     course: Path
     level: Level = Level.NAMESPACES
-    reports_unrecorded: bool = True  # whether its judge lists exercises without a recording
+    reports_unrecorded: bool = True
 
 
 @dataclass(frozen=True)
 class Graded:
-    """One submission's result, and the faults of the grader itself during grading."""
+    """One submission's result, and sentences about faults of the grader itself during grading."""
 
     submission: Submission
     result: Result

@@ -21,7 +21,11 @@ _LOOPS = (ast.For, ast.While)
 def slip_behind_exception(
     nodes: Sequence[ast.AST], file_nodes: Sequence[ast.AST], line: int, message: str
 ) -> str:
-    """Return the slip that may have caused an exception; "" if the text shows none.
+    """Return a sentence about a slip that may have caused an exception, or "".
+
+    It is about `...` or a value that is called as a layer, if the message fits; then about an
+    attribute of self that is replaced by a part of itself, if sizes do not fit; otherwise about a
+    pasted line.
 
     Args:
         nodes: All nodes of the function around the line that raised.
@@ -39,7 +43,9 @@ def slip_behind_exception(
 
 
 def slip_behind_answer(definition: ast.stmt, evidence: str) -> str:
-    """Return the slip that may have caused a wrong answer; "" if the text shows none.
+    """Return a sentence about the first slip that may have caused a wrong answer, or "".
+
+    Some slips are only looked for if the evidence is about a shape, or about values.
 
     Args:
         definition: The function or class that answers wrongly.
@@ -86,7 +92,7 @@ def _text_of(expression: ast.expr) -> str:
 
 
 def _ellipsis_left(nodes: Sequence[ast.AST]) -> str:
-    """Return on which line a name is still set to `...`; "" if none is."""
+    """Return a sentence about a line on which a name is still set to `...`, or ""."""
     for name, node in _assignments(nodes):
         if isinstance(node.value, ast.Constant) and node.value.value is ...:
             return f"`{name} = ...` on line {node.lineno} is still to be written."
@@ -94,9 +100,10 @@ def _ellipsis_left(nodes: Sequence[ast.AST]) -> str:
 
 
 def _value_called(nodes: Sequence[ast.AST], line: int) -> str:
-    """Return where an attribute that the line calls is set to a value; "" if it is not so simple.
+    """Return a sentence if the line calls an attribute of self that is no layer, or "".
 
-    The attribute must be set once: to a number, or to an argument.
+    The file must set the attribute once, to a constant or a name. The sentence has the line of this
+    assignment.
     """
     for call in nodes:
         match call:
@@ -122,7 +129,7 @@ def _values_of_attribute(nodes: Sequence[ast.AST], name: str) -> list[ast.expr]:
 
 
 def _cut_attribute(nodes: Sequence[ast.AST]) -> str:
-    """Return which attribute of self is replaced by a part of itself; "" if none is."""
+    """Return a sentence about an attribute of self that is replaced by a part of itself, or ""."""
     for node in nodes:
         match node:
             case ast.Assign(
@@ -138,9 +145,10 @@ def _cut_attribute(nodes: Sequence[ast.AST]) -> str:
 
 
 def _pasted_line(nodes: Sequence[ast.AST], line: int = 0) -> str:
-    """Return which line repeats the right side of a line above, though it has changed by then.
+    """Return a sentence about a call that repeats the right side of an assignment above, or "".
 
-    `v = k.view(…)` below `k = k.view(…)` cuts k once more. Returns "" if there is none.
+    The assignment above must change a name that the right side reads: `v = k.view(…)` below
+    `k = k.view(…)` cuts k once more.
 
     Args:
         nodes: All nodes of one function.
@@ -166,7 +174,7 @@ def _pasted_line(nodes: Sequence[ast.AST], line: int = 0) -> str:
 
 
 def _return_in_loop(nodes: Sequence[ast.AST]) -> str:
-    """Return which `return` ends a loop in its first round; "" if none does."""
+    """Return a sentence about a `return` that ends a loop in its first round, or ""."""
     for loop in nodes:
         if isinstance(loop, _LOOPS) and isinstance(loop.body[-1], ast.Return):
             leaves = (ast.Continue, ast.Break, ast.Return)
@@ -180,7 +188,10 @@ def _return_in_loop(nodes: Sequence[ast.AST]) -> str:
 
 
 def _value_replaced_behind_if(nodes: Sequence[ast.AST]) -> str:
-    """Return which value of an `if` is replaced below it before anything reads it; or ""."""
+    """Return a sentence if code below an `if` replaces a value of the `if` before it is read.
+
+    The value is set by the last statement of an `if` without `else`. Returns "" if there is none.
+    """
     blocks = (getattr(node, "body", ()) for node in nodes if isinstance(node, ast.stmt))
     for block in blocks:
         conditions = (node for node in block if isinstance(node, ast.If) and not node.orelse)
@@ -207,7 +218,10 @@ def _replaced_on(name: str, statements: Sequence[ast.stmt]) -> int:
 
 
 def _unused_variable(nodes: Sequence[ast.AST]) -> str:
-    """Return which computed value nothing reads; "" if all are read."""
+    """Return a sentence about the first variable that is set to a computed value and never read.
+
+    A value is computed if it contains a call. Returns "" if there is no such variable.
+    """
     read_names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     declared = chain.from_iterable(n.names for n in nodes if isinstance(n, ast.Global))
     read_names.update(declared, ("_",))
@@ -218,7 +232,7 @@ def _unused_variable(nodes: Sequence[ast.AST]) -> str:
 
 
 def _append_in_inner_loop(nodes: Sequence[ast.AST]) -> str:
-    """Return which list grows in each turn of a loop inside another one; "" if none does."""
+    """Return a sentence about a list that grows in each turn of an inner loop, or ""."""
     for outer in islice((node for node in nodes if isinstance(node, _LOOPS)), MAX_BLOCKS):
         inner_loops = (node for node in ast.walk(outer) if isinstance(node, _LOOPS))
         for inner in islice(inner_loops, 1, MAX_BLOCKS):  # the first one is the outer loop
@@ -233,7 +247,10 @@ def _append_in_inner_loop(nodes: Sequence[ast.AST]) -> str:
 
 
 def _start_below_zero(nodes: Sequence[ast.AST]) -> str:
-    """Return which slice of a loop starts at a difference of variables; "" if none does."""
+    """Return a question about a slice in a loop whose start is a difference, or "".
+
+    The start must not contain a call, such as `max`.
+    """
     loops = islice((node for node in nodes if isinstance(node, _LOOPS)), MAX_BLOCKS)
     for node in chain.from_iterable(map(ast.walk, loops)):
         match node:
@@ -262,7 +279,7 @@ _NOT_SHARES = {
 
 
 def _no_shares(nodes: Sequence[ast.AST]) -> str:
-    """Return which function gives no shares where softmax would; "" if none is called."""
+    """Return a sentence if a function is called that gives no shares, unlike softmax, or ""."""
     calls = {_called_name(node): node for node in nodes if isinstance(node, ast.Call)}
     for name, says in _NOT_SHARES.items():
         if name in calls and not {"exp", "exp_"} & calls.keys():

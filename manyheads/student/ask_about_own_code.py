@@ -1,8 +1,8 @@
 """Ask a student about the student's running code: the result of a line, or the effect of an edit.
 
 The attempt answers recorded calls of its exercise in the box, and four templates make questions of
-the trace. They use the signatures in course.yaml and the attempt. No line of the reference is
-shown.
+the trace: `shape_at_line`, `axis_at_line`, `origin_at_line` and `edit_outcome`. They use the
+signatures in course.yaml and the attempt. No line of the reference is shown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ FEW = 24  # numbers that a question can list
 class Runs:
     """An attempt in one process of the box, and edited attempts in another.
 
-    The edits are loaded one after the other.
+    Each process is started when it is first needed. The edited attempts are loaded one after the
+    other in the same process. Call `close` at the end.
     """
 
     def __init__(self, box: Box, limits: Limits, source: Source) -> None:
@@ -57,9 +58,10 @@ class Runs:
         self._ended: set[Source] = set()
 
     def trace_of(self, call: Call) -> Traced | None:
-        """Return the trace of the attempt in a call.
+        """Return the trace of the attempt in a call, or None if the call does not come back.
 
-        None if the call does not come back.
+        If the attempt raises an exception, the trace has it. After None, the next call is made in a
+        new process.
         """
         try:
             self._own = self._own or load(self._box, self._limits, self._source.load()).connection
@@ -71,9 +73,11 @@ class Runs:
             return None
 
     def replies(self, call: Call, edited_sources: Sequence[Source]) -> list[Reply | None]:
-        """Return the reply of each edited attempt to a call.
+        """Return the reply of each edited attempt to a call, in the order of the attempts.
 
-        None for one that cannot be loaded, or whose call does not come back.
+        The reply is None if the edited attempt cannot be loaded or its call does not come back. All
+        edited attempts are asked in one message. If the process ends or takes too long, each is
+        asked alone, and one that then ends its process is never asked again.
         """
         pending = [source for source in edited_sources if source not in self._ended]
         try:
@@ -96,6 +100,11 @@ class Runs:
     def _ask_together(
         self, call: Call, edited_sources: Sequence[Source], seconds: float
     ) -> list[Reply | None]:
+        """Return the reply of each edited attempt. All are asked in one message.
+
+        The reply is None if the edited attempt raises an exception while it is loaded. Raises
+        AttemptEnded.
+        """
         message = wire.encode(call)
         packed = [p for source in edited_sources for p in (wire.encode(source.load()), message)]
         connection, self._edited = self._edited, None
@@ -116,12 +125,13 @@ class Runs:
 
 @dataclass(frozen=True)
 class Small:
-    """A call of one function, in float32.
+    """A call of one function, in float32, with its trace.
 
     Attributes:
-        example: The call.
-        traced: The attempt's trace.
-        twin_steps: The twin's axes and the same step of the twin, by the id of the attempt's step.
+        example: The call, and its twin if there is one.
+        traced: The attempt's trace in this call.
+        twin_steps: The twin's axes and the same step of the twin, by the `id()` of each step of
+            `traced`.
     """
 
     example: Example
@@ -130,9 +140,9 @@ class Small:
 
     @property
     def runs(self) -> str:
-        """The call in words: sizes by name, mode, and the values of small tensors of integers.
+        """The call in words: its title, sizes by name, mode, and the values of some tensors.
 
-        Truth values are shown as integers, 1 for True.
+        These are tensors of at most FEW integers or truth values; 1 stands for True.
         """
         sizes = ", ".join(f"{name} = {size}" for name, size in self.example.axes.sizes.items())
         mode = ", in eval mode" if isinstance(self.example.call.subject, Build) else ""
@@ -147,9 +157,10 @@ class Small:
         return f"{self.example.title} runs with {sizes}{mode}.{''.join(sentences)}"
 
     def names(self, step: Step) -> list[str]:
-        """Return the names of the axes of a step's output.
+        """Return the names of the axes of the step's first output.
 
-        An axis without a name that holds in the twin as well is called by its size.
+        An axis is called by its size if no name fits it in the twin as well, or if the twin has no
+        such step.
         """
         twin_axes, twin = self.twin_steps[id(step)]
         shape = step.outputs[0].shape
@@ -165,7 +176,7 @@ class Small:
 def small_call(runs: Runs, example: Example) -> Small | None:
     """Return the example with the attempt's trace, and with its twin.
 
-    None if the attempt fails on it.
+    Return None if the call does not come back, raises an exception, or returns no tensor first.
     """
     call = cast(example.call, "float32")
     traced = runs.trace_of(call)
@@ -194,10 +205,20 @@ def questions_about(
     seed: int,
     count: int = ASKED,
 ) -> list[Question]:
-    """Return `count` questions, of as many templates as possible.
+    """Return `count` questions about an attempt, of as many templates and lines as possible.
 
-    There are fewer if the attempt does not give more. The same code and seed give the same
-    questions.
+    There are fewer if the attempt gives no more, for example none if it fails on each call. The
+    same text and seed give the same questions. The attempt runs in the box, and so do small edits
+    of the attempt.
+
+    Args:
+        box: The box.
+        limits: The limits of a call and of the attempt.
+        exercise: The exercise.
+        recording: Its fault dictionary.
+        source: The attempt.
+        seed: Chooses the questions.
+        count: The largest number of questions.
     """
     rng = random.Random(f"{seed} {exercise.id} {source.text}".encode("utf-8", "surrogatepass"))
     by_template: list[list[Question]] = []
@@ -241,7 +262,10 @@ def _nodes_of(source: Source) -> list[ast.AST]:
 
 
 def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
-    """Return the lines that are one whole statement with a result that a reader can name."""
+    """Return the lines that consist of one statement with a plain result.
+
+    A call of a function that the file defines, of a builtin or of `append` has no plain result.
+    """
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
     excluded_names = (
@@ -259,9 +283,11 @@ def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
 
 
 def _has_plain_result(node: ast.stmt, excluded_names: set[str]) -> bool:
-    """Return whether a statement computes one value, without a lambda or an excluded function.
+    """Return whether a statement computes one value that a question can be about.
 
-    Its targets are names or attributes: an assignment to an element has no result to ask about.
+    It is an assignment to names or attributes, a `return`, or an expression; an assignment to an
+    element has no result to ask about. Its value is a call, an operation, an element or an
+    attribute, without a lambda, and not a call of an excluded function.
     """
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr):
         return False
@@ -279,6 +305,11 @@ def _has_plain_result(node: ast.stmt, excluded_names: set[str]) -> bool:
 
 
 def _changed_line(edit: LineEdit) -> _ChangedLine | None:
+    """Return the line that an edit changes, or None if the edit makes no good question.
+
+    None if the edit changes several lines or none, brings a `self.` into a text without one, leaves
+    the shown code the same, or makes a line of more than LONGEST characters.
+    """
     old_text, new_text = edit.before.text, edit.after.text
     old_lines, new_lines = old_text.split("\n"), new_text.split("\n")
     if len(old_lines) != len(new_lines) or ("self." in new_text and "self." not in old_text):
@@ -293,10 +324,7 @@ def _changed_line(edit: LineEdit) -> _ChangedLine | None:
 
 
 def shown_code(line: str) -> str:
-    """Return a line for a question, without its comment.
-
-    The comment might give away the answer.
-    """
+    """Return a line for a question, without its comment, which might give away the answer."""
     line = line.strip()
     with suppress(tokenize.TokenError, SyntaxError):  # the line is not a whole statement
         for token in tokenize.generate_tokens(io.StringIO(line).readline):
@@ -317,13 +345,17 @@ class _QuestionContext:
         return proved_line(self.source, number).place
 
     def lines(self, traced: Traced) -> dict[int, Step]:
-        """Return the lines to ask about, each with its last operation."""
+        """Return the lines to ask about by their numbers, each with its last operation."""
         plain = _plain_lines(_nodes_of(self.source))
         return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
     def ask(
         self, number: int, text: str, correct: Option, distractors: Iterator[Option] | list[Option]
     ) -> Question | None:
+        """Return a question about a line, after the sentences about the call.
+
+        Return None if there are fewer than three different distractors.
+        """
         code = (
             f"{self.location_of(number).capitalize()}: {shown_code(self.source.lines[number - 1])}"
         )
@@ -331,9 +363,9 @@ class _QuestionContext:
 
 
 def _with_clue(text: str, cause: str) -> Option:
-    """Return an option whose cause can be shown before a second try.
+    """Return an option whose cause is also its clue, to show before a second try.
 
-    The cause must not compare the option with the right answer.
+    So the cause must not compare the option with the right answer.
     """
     return Option(text, cause, clue=cause)
 
@@ -344,7 +376,8 @@ Template = Callable[[_QuestionContext], Iterator[Question | None]]
 def _visited_lines(traced: Traced) -> dict[int, Step]:
     """Return the last operation of each line whose result is one tensor with axes.
 
-    The tensor must have the same shape in every run of the line.
+    A line is left out if its last operation raised, or differs between the runs of the line: in its
+    name, in the shapes of its output, or in how its memory relates to its inputs.
     """
     last_steps: dict[int, Step] = {}
     for index, next_index in zip_longest(traced.order, traced.order[1:]):
@@ -375,7 +408,11 @@ def _site(step: Step) -> tuple[int, int]:
 
 
 def shape_at_line(context: _QuestionContext) -> Iterator[Question | None]:
-    """Ask which shape a line's result has."""
+    """Ask which shape a line's result has.
+
+    The wrong options are the shapes of the line's inputs and of other lines' results, and shapes
+    with axes exchanged, joined, added or removed.
+    """
     lines = context.lines(context.small.traced)
     shapes = {number: step.outputs[0].shape for number, step in lines.items()}
     for number, shape in shapes.items():
@@ -422,7 +459,7 @@ def _joined_shapes(shape: tuple[int, ...]) -> Iterator[Option]:
 
 
 def axis_at_line(context: _QuestionContext) -> Iterator[Question | None]:
-    """Ask what one axis of a line's result counts."""
+    """Ask what one axis of a line's result counts, for each axis that has a name."""
     small, sizes = context.small, context.small.example.axes.sizes
     for number, step in context.lines(small.traced).items():
         shape, location = step.outputs[0].shape, context.location_of(number)
@@ -456,7 +493,12 @@ def _count_in_words(small: Small, name: str) -> str:
 
 
 def origin_at_line(context: _QuestionContext) -> Iterator[Question | None]:
-    """Ask which number of a counted input is at a position, after lines that only move numbers."""
+    """Ask which number of a counted input is at a position, after lines that only move numbers.
+
+    Each floating-point argument of the call is replaced by the numbers 0, 1, 2, …, and the question
+    is about the first of these arguments with at least two axes. A line counts if its result has
+    the same numbers in another shape. For calls of a module, there are no such questions.
+    """
     tables = (
         (n, v)
         for n, v in context.small.example.arguments.items()
@@ -498,6 +540,15 @@ def _counting_tensor(tensor: Tensor) -> Tensor:
 def _origin(
     context: _QuestionContext, number: int, name: str, input_shape: torch.Size, table: Tensor
 ) -> Question | None:
+    """Return a question about one index of a line's result, or None without enough distractors.
+
+    Args:
+        context: The attempt and its call.
+        number: The number of the line.
+        name: The name of the input.
+        input_shape: The shape of the input.
+        table: The result of the line if the input holds 0, 1, 2, … in order.
+    """
     location, sizes = context.location_of(number), table.shape
     index = tuple(  # not 0 along most axes
         context.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
@@ -544,12 +595,15 @@ _WHY_NOT = {
 RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
 # A question about tensors must not have one of these exceptions as its answer.
 _TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
-# the largest difference of equal numbers, relative to the largest number
+# the largest difference of equal numbers, relative to the largest number or to 1
 SAME_TO = 1e-5
 
 
 def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
-    """Ask what one edit of a line changes."""
+    """Ask what one edit of a line changes: at most EDITS edits of a call, chosen at random.
+
+    At most ALIKE questions have the same answer.
+    """
     source, small = context.source, context.small
     edited_lines = [
         line
@@ -584,7 +638,9 @@ def edit_outcome(context: _QuestionContext) -> Iterator[Question | None]:
 def outcome(reply: Reply | None, original: Reply) -> str:
     """Return the effect of an edit on the first output: RAISES, SHAPE, NUMBERS or NOTHING.
 
-    "" if it is none of these.
+    Return "" if the effect is no good answer: there is no reply, the exception is trivial, the
+    number of outputs changes, the first output is no tensor or becomes a scalar, or only its dtype
+    changes.
 
     Args:
         reply: The reply of the edited text, or None if there is none.

@@ -1,7 +1,8 @@
 """Measure written-out attention against SDPA on this machine, as a table.
 
-Times are in ms, peak memory is in bytes. Only the arithmetic is written out, on q, k, v that are
-already split into heads, so this file reveals no more than the documentation of SDPA does.
+`measure` times both and records their peak memory; `bench_report` makes the table. Times are in
+ms, peak memory is in bytes. Only the arithmetic is written out, on q, k, v that are already split
+into heads, so this file reveals no more than the documentation of SDPA does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class BenchSetting(NamedTuple):
-    """The setting of one comparison.
+    """The setting of one comparison. Batch, heads and head_dim are the constants above.
 
     Attributes:
         T: The number of tokens.
@@ -54,11 +55,11 @@ class BenchSetting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The measurements of one path.
+    """The measurements of one path: the written-out attention or SDPA.
 
     Attributes:
-        time: The median time.
-        peak: The largest amount of memory beyond q, k, v. None if it cannot be measured.
+        time: The median time in ms.
+        peak: The largest amount of memory beyond q, k, v, in bytes. None if it cannot be measured.
     """
 
     time: float
@@ -72,7 +73,7 @@ class BenchRow(NamedTuple):
         setting: The setting.
         by_hand: The measurements of the written-out attention.
         sdpa: The measurements of SDPA.
-        instead: The reason why there are no measurements, or "".
+        instead: The reason why there are no measurements, a sentence without its subject, or "".
     """
 
     setting: BenchSetting
@@ -82,7 +83,7 @@ class BenchRow(NamedTuple):
 
     @property
     def faster(self) -> float | None:
-        """How many times as long as SDPA the path by hand takes."""
+        """The time of the path by hand divided by SDPA's time, or None without measurements."""
         return self.by_hand.time / self.sdpa.time if self.by_hand and self.sdpa else None
 
 
@@ -93,7 +94,7 @@ class Bench:
     Attributes:
         where: The device, its name, and torch's version.
         rows: The measurements of each setting.
-        apart: The largest difference between the two paths' outputs, by dtype.
+        apart: The largest absolute difference between the two paths' outputs, by dtype.
     """
 
     where: str
@@ -114,7 +115,7 @@ LESSON = {
 
 
 def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
-    """Return every comparison, in the order of the table."""
+    """Return a setting for each dtype, with and without gradients, and each length T."""
     return [
         BenchSetting(T, dtype, backward)
         for dtype in ITEM_SIZES
@@ -124,10 +125,12 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
 
 
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
-    """Return the result of the run, and the peak of its memory in bytes.
+    """Call `run`, and return its result and the largest amount of memory it needed, in bytes.
 
-    On CUDA, the device's allocator measures the peak. On the CPU, it is the peak of this process.
-    The peak is None if the system does not report it (on the CPU only Linux does).
+    Memory that was in use before the call does not count. On CUDA, the device's allocator measures
+    the peak, and its statistics of the peak are reset. On the CPU, it is the peak of this process:
+    memory that malloc keeps is given back to the system, and the kernel's record of the peak is
+    reset. The peak is None if the system does not report it (on the CPU only Linux does).
     """
     if device == "cuda":
         torch.cuda.synchronize()
@@ -148,6 +151,7 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
 
 
 def _bytes(name: str, file: str) -> int | None:
+    """Return an amount of memory that a file in /proc gives in kB, or None without such a line."""
     with suppress(OSError):
         match = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc", file).read_text(), re.MULTILINE)
         return int(match[1]) * 1024 if match else None
@@ -160,16 +164,18 @@ def measure(
     on_start: Callable[[str], None],
     enough: float,
 ) -> Bench:
-    """Time written-out attention and SDPA in each setting; skip those that exceed the memory.
+    """Measure written-out attention and SDPA in each setting.
+
+    A setting that needs more memory than is free is not measured. Its row gives the reason.
 
     Args:
-        bench_settings: The sizes to measure.
+        bench_settings: The settings to measure.
         device: "cpu" or "cuda".
         on_start: Called with a description of each setting before it is measured.
         enough: The seconds to spend on each of the two paths (at least one run).
 
     Raises:
-        CourseFault: There is no such device.
+        CourseFault: The device is "cuda", and torch can use no CUDA device.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise CourseFault(
@@ -199,6 +205,7 @@ def measure(
 
 
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
+    """Return the measurements of a setting, and the largest difference between the two outputs."""
     generator = torch.Generator().manual_seed(0)
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (
@@ -220,6 +227,7 @@ def _measure(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Ten
 
 
 def _by_hand(T: int, device: str) -> Attention:
+    """Return causal attention on (B, nh, T, hd), which makes its mask only once."""
     future = torch.ones(T, T, dtype=torch.bool, device=device).triu(1)
 
     def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -236,6 +244,7 @@ _sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
 def _run(
     path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool
 ) -> Callable[[], Tensor]:
+    """Return a function that runs the path once, and computes the gradients if `backward`."""
     inputs = tuple(tensor.detach().requires_grad_(backward) for tensor in inputs)
 
     def run() -> Tensor:
@@ -270,7 +279,10 @@ _HEADERS = (
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """Return a table with the lesson's figures at its end, and an explanation of the columns."""
+    """Return a table of the measurements, with an explanation of the columns.
+
+    For settings of which the lesson gives times, these are the last rows.
+    """
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -296,7 +308,11 @@ def title_of(setting: BenchSetting) -> str:
 
 
 def remarks(bench: Bench) -> Iterator[str]:
-    """Yield the explanation of the columns."""
+    """Yield the lines below the table.
+
+    They explain the columns, give the largest difference between the two outputs, and say which
+    settings are left out.
+    """
     yield "Times are medians. Peak: what a run holds beyond q, k and v."
     yield f"Matrix: (B, nh, T, T), which SDPA does not need. {LESSON_DEVICE}: not reproduced."
     if agree := ", ".join(
@@ -316,9 +332,9 @@ def _cells(title: str, row: BenchRow) -> list[str]:
 
 
 def three_digits(number: float | None) -> str:
-    """Return a number with three significant digits and without an exponent: 0.31, 3.9, 71, 1234.
+    """Return a number with up to three significant digits: 0.31, 3.9, 71. None is a dash.
 
-    A dash if there is no number.
+    Numbers from 100 on are rounded to whole numbers: 1234.
     """
     if number is None:
         return "–"

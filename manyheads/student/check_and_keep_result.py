@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from ..box.connection import Box
     from ..diagnosis.fault_dictionary import FaultDictionary
 
-NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
+# NAME is the folder of the results, within FOLDER; ENGINE is the folder of this package's code
+NAME, ENGINE = "last-check", Path(__file__).parents[1]
 # how many times the limits of grading: a laptop may be slow, and no points depend on it
 PATIENCE = 2
 
@@ -60,8 +61,8 @@ class OwnAttempt:
     Attributes:
         course: The course.
         exercise: The exercise.
-        source: The text of the attempt.
-        is_started: Whether it differs from the untouched stub.
+        source: The text of the attempt. It is marked as missing if there is no file to judge.
+        is_started: Whether there is a file to judge and its code differs from the untouched stub.
     """
 
     course: Course
@@ -78,17 +79,21 @@ class OwnAttempt:
 
     @property
     def path(self) -> Path:
-        """The file, relative to the working folder if it is below it."""
+        """The path of the attempt's file, relative to the working folder if the file is below."""
         return from_here(self.exercise.script.with_name(self.source.name))
 
     @property
     def last_result(self) -> ExerciseResult | None:
-        """The result of the last check of this very text, or None if there is none."""
+        """The kept result, or None if there is none or if something that it depends on changed."""
         stored = _stored_check(self.exercise)
         return stored.result if stored is not None and stored.key == self._key else None
 
     def keep(self, result: ExerciseResult) -> None:
-        """Keep the result of a check of this attempt. The exercise is then the one checked last."""
+        """Write the result of a check of this attempt to the exercise's file in `.course`.
+
+        The exercise then counts as checked last. If the file cannot be written, nothing is kept
+        and nothing is raised.
+        """
         with suppress(OSError):
             (self.course.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
             stored = _Kept(key=self._key, result=result)
@@ -101,9 +106,13 @@ class OwnAttempt:
         return hashlib.sha256("\0".join(dependencies).encode("utf-8", "surrogatepass")).hexdigest()
 
     def judged_instead(self, names: Collection[str]) -> str:
-        """Return why another file is judged than the one that the student named.
+        """Return a sentence that says why another file is judged than the one that was named.
 
-        "" if there is nothing to explain.
+        Return "" if every named file is judged or has nothing to do with this exercise, or if no
+        file is judged.
+
+        Args:
+            names: The names of exercises and files on the command line.
         """
         other_names = {basename(name) for name in names} - {self.source.name}
         if self.source.missing:  # the command reports the missing file instead of a result
@@ -119,9 +128,9 @@ class OwnAttempt:
         return next(filter(None, map(self._note_on_copied_file, sorted(other_names))), "")
 
     def _note_on_copied_file(self, name: str) -> str:
-        """Return why a file with a longer name than the exercise's is not judged.
+        """Return a sentence that says why a file with a similar name is not judged.
 
-        "" if it is no such file.
+        Return "" if the name does not name a file of this exercise.
         """
         is_there = self.exercise.script.with_name(name).exists()
         is_of_this = (
@@ -147,6 +156,7 @@ class OwnAttempt:
     def must_run(self, command: str) -> None:
         """Raise CourseError if the attempt has no code that this command could run.
 
+        There is no such code if the file is missing or cannot be read, or if the stub is untouched.
         The message says what to do next.
         """
         problem, exercise = self.source.problem, self.exercise
@@ -163,9 +173,14 @@ class OwnAttempt:
 def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
     """Return the student's attempt at an exercise, from the folder exercises/.
 
-    It is the script, or the notebook if only the notebook was changed or only it exists. If neither
-    exists, or if the student's work is in a file with another name, the attempt is marked as
-    missing. Its problem then gives the reason and the next step.
+    The attempt is the script, or the notebook if the script is untouched or does not exist. If
+    neither has been changed, but a file with another name probably has the student's work, the
+    attempt has the name of that file and is marked as missing. It is also marked as missing if
+    neither exists. The problem of a missing attempt has two lines: the reason and the next step.
+    Otherwise the attempt is an untouched file, the script if it exists.
+
+    Raises:
+        CourseError: The file of the fault dictionary cannot be read.
     """
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
@@ -193,11 +208,12 @@ def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
-    """Return a file beside the exercise's script that probably has the attempt under a wrong name.
+    """Return the name of a file that probably has the attempt under a wrong name, or "".
 
-    "" if there is none. No exercise reads that file. Its name is close to the script's. If the
-    script exists and is untouched, the file must have something written in it. If the script does
-    not exist, a file that defines the names of the exercise counts, too.
+    The file is beside the exercise's script, and no exercise reads it. Its name has the id of the
+    exercise in it; if no file has, the name that is most like the script's counts. If the script
+    exists, the file must not be an unwritten stub. If the script does not exist and no name is
+    similar, a file whose content belongs to the exercise counts.
     """
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     exercise_paths = {
@@ -249,10 +265,10 @@ def recorded_stub(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
 
 
 def checked_last(course: Course) -> Exercise | None:
-    """Return the exercise that was checked last.
+    """Return the exercise that was checked last, or None if no result is kept.
 
-    Exercises that are done count only if all checked exercises are done. None if there was no
-    check.
+    Exercises that are done count only if all checked exercises are done. A kept result counts even
+    if the attempt has changed since the check.
     """
     checked = {
         exercise: stored.result
@@ -264,12 +280,18 @@ def checked_last(course: Course) -> Exercise | None:
 
 
 def checked_at(exercise: Exercise) -> int:
-    """Return the time of the last check of an exercise, in nanoseconds."""
+    """Return the time of the last check of an exercise, in nanoseconds since the epoch.
+
+    Raises OSError if no result is kept.
+    """
     return kept_path(exercise).stat().st_mtime_ns
 
 
 def done_exercises(course: Course) -> set[Exercise]:
-    """Return the exercises of which every check passes, from kept results. Nothing is run."""
+    """Return the exercises whose kept result says that every check passes.
+
+    Nothing is run. If something that a result depends on has changed, its exercise is left out.
+    """
     completed = set()
     for exercise in course.exercises:
         # A file of the course is missing. Checking that exercise reports it.
@@ -287,15 +309,16 @@ def _stored_check(exercise: Exercise) -> _Kept | None:
 
 
 def kept_path(exercise: Exercise) -> Path:
-    """Return the file in which the result of its last check is kept."""
+    """Return the path of the file that keeps the result of an exercise's last check."""
     return exercise.root / FOLDER / NAME / f"{exercise.assignment.id}.{exercise.stem}.json"
 
 
 @cache
 def versions() -> tuple[str, ...]:
-    """Return the versions of the packages, and the state of each file of the engine.
+    """Return the versions of the packages that a result depends on, and the state of each module.
 
-    The files count because a checkout changes without a new version.
+    The packages are manyheads, torch, numpy and einops. The files of manyheads count as well,
+    because a checkout changes without a new version. Everything is read once in each process.
     """
     packages = ("manyheads", "torch", "numpy", "einops")
     package_versions = [
@@ -307,10 +330,13 @@ def versions() -> tuple[str, ...]:
 
 
 def state_of(path: Path) -> str:
-    """Return the name, time of last change and size of a file, or "" if there is none."""
+    """Return the name, time of last change (ns) and size (bytes) of a file, or "" without a file.
+
+    The folder of the file does not count.
+    """
     with suppress(OSError):
         status = path.stat()
-        return f"{path.name} {status.st_mtime_ns} {status.st_size}"  # independent of the folder
+        return f"{path.name} {status.st_mtime_ns} {status.st_size}"
     return ""
 
 
@@ -333,12 +359,14 @@ def _says_more(earlier: ExerciseResult, result: ExerciseResult) -> bool:
 class Checks(ExitStack):
     """The checks of a student's own attempts.
 
-    A box is opened for the first attempt that must run, and closed at the end.
+    Use an instance as a context manager. If no box is given, one is opened for the first attempt
+    that must run, and closed at the end of the context.
 
     Attributes:
         course: The course.
         ran: The exercises that were run.
-        waiting: A function that opens a context in which an attempt runs, for example to show it.
+        waiting: A function that returns a context manager for an exercise. The attempt runs in this
+            context, for example while a message is shown. The default does nothing.
     """
 
     def __init__(
@@ -348,11 +376,12 @@ class Checks(ExitStack):
 
         Args:
             course: The course.
-            box: An open box, or None to open one when it is needed.
+            box: An open box, or None to open one when it is needed. It is not closed here.
             fresh: Whether to run also attempts that have not changed.
-            looks: Whether to use a kept result as it stands, and not to count it as checked last.
-                Otherwise an attempt that timed out or crashed is run again, because a busy machine
-                may be the reason.
+            looks: Whether the caller only looks at kept results. If true, a kept result is returned
+                unchanged, and the exercise does not become the one checked last. If false, an
+                attempt that timed out or crashed is run again, because a busy machine may be the
+                reason.
         """
         super().__init__()
         self.course, self.ran = course, set[Exercise]()
@@ -373,10 +402,13 @@ class Checks(ExitStack):
     def result(self, attempt: OwnAttempt) -> ExerciseResult:
         """Return the result of the visible checks, or the kept result if nothing has changed since.
 
-        The result is kept.
+        The constructor's `fresh` and `looks` say when a kept result counts. Unless it is only
+        looked at, the returned result is written to the exercise's file in `.course`. If a new run
+        has the outcomes of the kept result but proves no line, the kept result with its lines is
+        returned.
 
         Raises:
-            CourseError: There is no file.
+            CourseError: The attempt is missing, or the fault dictionary cannot be read.
         """
         if attempt.source.missing:
             raise CourseError(attempt.source.problem)
@@ -395,6 +427,7 @@ class Checks(ExitStack):
         return result
 
     def _run(self, attempt: OwnAttempt) -> ExerciseResult:
+        """Return the result of a run in the box, with PATIENCE times the course's time limits."""
         box = self.box()
         from .check_attempt import check_source
 

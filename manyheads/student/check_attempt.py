@@ -1,6 +1,7 @@
 """Check an attempt against the recorded replies to public calls, and find its wrong line.
 
-The attempt runs in this process, or in a box.
+`check_source` runs the attempt in a box and searches for the wrong line. `check_attempt` takes an
+attempt that is already loaded, for example the functions of a notebook kernel, and does not search.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import Source, proved_line
 from ..submission.source import LOAD_ERROR, NO_TEXT
 
-WAITED_FOR = Bounds(seconds=5.0)  # a student waits
-ALARM = 1.0  # seconds: a call needs a few milliseconds
-WAITED = 2.0  # more seconds, for an attempt that the alarm does not interrupt
+WAITED_FOR = Bounds(seconds=5.0)  # for the search for the wrong line: a student waits
+ALARM = 1.0  # seconds until a call is interrupted: a right call needs a few milliseconds
+WAITED = 2.0  # more seconds, until a call that the alarm does not interrupt is given up
 _NAME = "NoAnswerInTime"
 _ALARM = f"""
 import signal
@@ -48,7 +49,8 @@ if hasattr(signal, "setitimer"):
     signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, {ALARM})
 """  # some systems have no such alarm
-# In no file of the student's, so that its own line is not the innermost.
+# The alarm's code is compiled under another file name: an exception is reported with the innermost
+# line of the student's file, which is then the interrupted line.
 _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
@@ -60,10 +62,13 @@ def check_attempt(
 ) -> ExerciseResult:
     """Return the result of an attempt's visible checks, with its misconceptions.
 
+    No line is proved. If the attempt runs in a box, its process may end during a call; the checks
+    then say so.
+
     Args:
         dictionary: The fault dictionary of the exercise.
         attempt: The attempt to call.
-        source: Its text; it is missing if it is not available.
+        source: Its text, or NO_TEXT if the text is not available.
         exercise: Its row of course.yaml, or None if only the fault dictionary is known.
     """
     replies = ask_public_calls(PublicCalls(dictionary, attempt), source, exercise)
@@ -76,13 +81,26 @@ def prove_own_lines(
     outcomes: Sequence[CheckOutcome],
     bounds: Bounds,
 ) -> tuple[ProvedLine, ...]:
-    """Return the proved lines, without their edits.
+    """Return each line in which one small edit makes every check pass.
 
-    A student learns the location of the mistake, not the text that would repair it.
+    The edits themselves are not returned: a student learns the location of the mistake, not the
+    text that would repair it. With the edit, all visible checks must pass, and the public calls
+    that decide no visible check must be right, too. Return () if there is no failed check, or if
+    the search ends without a result, as `EditedAttempts.proved_edits` describes.
+
+    Args:
+        dictionary: The fault dictionary of the exercise.
+        attempt: The attempt, which has made its calls.
+        outcomes: The outcomes of its visible checks.
+        bounds: The bounds of the search.
     """
     index_of_call = {id(call): index for index, call in enumerate(dictionary.calls)}
 
     def is_right(call: Call) -> IsRight | None:
+        """Return a function that tells whether a reply to a recorded call is the reference's.
+
+        Return None for a call that is not recorded, such as one of a precondition.
+        """
         if id(call) not in index_of_call:
             return None
         index, expected = (
@@ -98,13 +116,18 @@ def prove_own_lines(
         )
 
     def checks_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+        """Return whether an edited attempt passes the visible checks with these ids; [] means all.
+
+        With [], the other public calls must be right, too. Raises OutOfTime if a call of a check
+        takes too long, and AttemptEnded if another call ends the process.
+        """
         calls = PublicCalls(dictionary, edited)
         for visible in calls.run_visible_checks(ids):
             if visible.ended is End.TIMEOUT:
                 raise OutOfTime
             if not visible.passes:
                 return False
-        # One edit is enough only if the replies that decide no visible check are right, too.
+        # Without ids, an edit is proved: then the calls that decide no visible check count, too.
         return bool(ids) or not any(
             differs(dictionary, index, observation.actual)
             for index, observation in calls.observe_other_calls()
@@ -122,14 +145,15 @@ class EndlessLoops:
     """
 
     def __init__(self, attempt: AttemptRunner) -> None:
-        """Take the attempt whose calls may time out."""
+        """Prepare to explain the timeouts of this attempt's calls."""
         self._attempt = attempt
         self._sentence: str | None = None
 
     def explain(self, call: Call) -> str:
-        """Return a sentence with the line of the loop; "" if it cannot be found.
+        """Return a sentence with the line at which the call was interrupted, or "" without a line.
 
-        All later calls get the sentence about the first one.
+        The first time, the attempt's process is closed and the call is made again in a new one. All
+        later calls get the sentence about the first one.
         """
         if self._sentence is None:
             self._attempt.close()  # a box runs one process at a time
@@ -139,7 +163,10 @@ class EndlessLoops:
 
 
 def _line(attempt: AttemptRunner, call: Call) -> int:
-    """Return the line of the student at which the alarm interrupted the call, or 0."""
+    """Return the line of the student's text at which the alarm interrupted the call, or 0.
+
+    0 means that the call came back in time, raised something else, or was not interrupted.
+    """
     source = attempt.source
     alarm_line = source.text.count("\n") + 2  # the alarm is the last line
     cells = (*source.cells, alarm_line) if source.cells else ()
@@ -156,6 +183,7 @@ def _line(attempt: AttemptRunner, call: Call) -> int:
 
 
 def _sentence(source: Source, line: int) -> str:
+    """Return a sentence about the innermost loop around this line, or about the line itself."""
     nodes = (node for statement in source.tree for node in ast.walk(statement))
     loops = [
         n
@@ -180,6 +208,11 @@ def check_source(
     exercise: Exercise | None = None,
 ) -> ExerciseResult:
     """Return the result of the visible checks. Nothing that the attempt does makes this raise.
+
+    No call is made if the text is missing or has a problem, or if the import ends the process,
+    takes too long or raises an exception. All checks then have the same outcome. They also have the
+    same outcome, "error", if failed statements of the file are the cause of every failure.
+    Otherwise the result has the misconceptions and the proved lines.
 
     Args:
         dictionary: The fault dictionary of the exercise.

@@ -1,8 +1,8 @@
 """Choose example calls from the fault dictionary, and describe them with names for their sizes.
 
-For each function, the call that is easiest to understand is chosen. The module finds the attention
-weights of each head among the operations of a traced call. It also traces each number of an output
-to its origin, which makes a wrong view visible.
+`examples` chooses for each function the call that is easiest to understand. `weights_by_call` finds
+the attention weights of each head among the operations of a traced call. `origins` finds for each
+number of an output its position in the input, which makes a wrong view visible.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..diagnosis.fault_dictionary import FaultDictionary, StepWeights
 from ..diagnosis.observed_reply import Expected
 from ..judge.redact_hidden_inputs import Axes, axes_of
 
-SHOWN = 3  # how many calls of a sequence a title names
+SHOWN = 3  # how many steps of a call a title names
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ class Example:
         further_outputs: If the call returns several outputs, the examples of all but the first.
         output_index: The index of the output in the reply.
         label: The name of the output in texts, or "" if it is the only one.
-        instead: Other calls of the same function and setting, the next easiest first.
-        uncut: The call with all sequences of its batch, if some were left out.
-        twin: The axes of such a call with other sizes, and the attempt's steps in it. A name that
-            fits a size in both calls is no coincidence.
-        tokens: The names of the input's tokens, if they are words.
-        description: A description that replaces the call as title.
+        instead: Examples of other calls of the same function and setting, the easiest first.
+        uncut: The example with all sequences of its batch, or None if none were left out.
+        twin: The axes of another call of the same function, with other sizes, and the attempt's
+            steps in that call. A name that fits a size in both calls is no coincidence. None if
+            no other call is known.
+        tokens: A label for each token of the input, "" for some; empty if tokens are not words.
+        description: A title that replaces the call, or "".
         index: The index of the call in the fault dictionary, or −1 if it is not recorded there.
         shares: For each step of the call, the attention weights of each head of the reference,
             (nh, new queries, keys so far), or None. Empty if they are not known.
@@ -92,12 +93,12 @@ class Example:
 
     @property
     def names(self) -> list[str]:
-        """The names of the parameters, in order; empty without a signature."""
+        """The names of the parameters of the function, in order; empty without a signature."""
         return [p.name for p in self.signature.call] if self.signature else []
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The arguments of the first call, by name."""
+        """The arguments of the call's first step, by name."""
         return by_name(self.names, self.call.args, self.call.kwargs)
 
     @property
@@ -108,8 +109,9 @@ class Example:
     def twin_steps(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
         """Return for each step of the attempt the twin's axes and the same step of the twin.
 
-        The step is None if the twin has no such step. Without a twin, both are the example's own. A
-        step may take another number of tensors in the twin, as `cat` does after a loop.
+        The step is None if the twin has no such step. Without a twin, the axes are those of the
+        example, and the step is the attempt's own. The same step has the same operation and
+        location. It may take another number of tensors in the twin, as `cat` does after a loop.
         """
         if self.twin is None:
             return [(self.axes, step) for step in steps]
@@ -138,7 +140,10 @@ class Example:
 
 
 def _keys(steps: Sequence[Step], *, counts_tensors: bool = True) -> Iterator[Hashable]:
-    """Yield for each step its operation, its location, and the count of earlier runs there."""
+    """Yield for each step its operation and location, and how many earlier steps have the same.
+
+    With `counts_tensors`, the number of tensors and plain numbers must be the same, too.
+    """
     occurrences = Counter[Hashable]()
     for step in steps:
         counts = (len(step.numbers), len(step.inputs), len(step.outputs)) if counts_tensors else ()
@@ -152,12 +157,17 @@ def by_name(
 ) -> dict[str, object]:
     """Return the arguments of a call by the names of its parameters.
 
-    Arguments without a parameter name are left out.
+    Positional arguments beyond the last name are left out.
     """
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
+    """Return the arguments as in a call, in the order of the names: "x, n=3".
+
+    A tensor is shown as the name of its parameter. Arguments beyond the last name come first,
+    because they have no keyword.
+    """
     by_parameter = by_name(names, args, kwargs)
     ordered = sorted(
         by_parameter.items(),
@@ -178,18 +188,21 @@ _TOKENS = Axis(("T",))
 
 
 def weights_by_call(example: Example, traced: Traced) -> StepWeights:
-    """Return the attention weights that each call computed, for the first sequence.
+    """Return the attention weights that each step of a call computed, for the first sequence.
 
-    Each tensor is (nh, new queries, keys so far), or None if no weights were found.
+    Each tensor is (nh, new queries, keys so far), or None if no weights were found. It has fewer
+    heads if the trace kept fewer.
     """
     sides = sides_of(example)
     return tuple([_of_call(example, traced, sides, number) for number in range(len(sides))])
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
-    """Return the number of new queries, and of all keys so far, for each call.
+    """Return the number of new queries, and of all keys so far, for each step of a call.
 
-    Empty if the signature does not say which argument holds the tokens.
+    A call of one step has T_q queries and T_k keys, or T of both. In a call of several steps, the
+    keys are the step's own tokens and those of an earlier step whose output it gets, as with a
+    cache. The list is then empty if the signature does not say which argument holds the tokens.
     """
     tokens = example.axes.sizes.get("T", 0)
     if not example.call.then:
@@ -215,9 +228,9 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
 
 
 def shows_a_triangle(example: Example) -> bool:
-    """Return whether a later call has several new tokens.
+    """Return whether a step that continues an earlier one has several new tokens.
 
-    The first of these tokens must not see the last one.
+    Such a step needs a mask, because the first of these tokens must not see the last one.
     """
     return any(1 < new < keys for new, keys in sides_of(example))
 
@@ -225,13 +238,19 @@ def shows_a_triangle(example: Example) -> bool:
 def _of_call(
     example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
 ) -> Tensor | None:
-    """Return the weights of one call.
+    """Return the weights of one step of a call, or None.
 
     An attempt that keeps the tokens instead of keys may compute all rows again. The last rows are
     then the new ones.
+
+    Args:
+        example: The example.
+        traced: The trace of its call.
+        sides: The numbers of queries and keys of each step.
+        number: The index of the step.
     """
     new, keys = sides[number]
-    # The weights cannot be told apart from other tables: a single key has the weight 1 anyway.
+    # With hd keys, the weights cannot be told apart from other tables. A single key has weight 1.
     if keys < 2 or keys == example.axes.sizes.get("hd"):
         return None
     weights = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
@@ -244,6 +263,18 @@ def _of_call(
 
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
+    """Return the attention weights of this size, or None.
+
+    They are the first tables whose rows are shares of 1, or the first output of a softmax. If later
+    tables have the same shape, the last of these is returned, so that operations after the softmax
+    count.
+
+    Args:
+        traced: The trace.
+        axes: The axes of the example.
+        sides: The numbers of queries and keys.
+        earlier: The number of earlier steps of the call with tables of this size.
+    """
     tables = list(_tables(traced, axes, sides, earlier))
     weights = next(
         (t for _, t in tables if (t >= 0).all() and ((t.sum(-1) - 1).abs() < _ROUNDING).all()), None
@@ -258,6 +289,10 @@ def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
 def _tables(
     traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
 ) -> Iterator[tuple[Step, Tensor]]:
+    """Yield the operations whose output ends in these two axes, with the output's first sequence.
+
+    Outputs that are no floating-point numbers, or of which only a part was kept, are left out.
+    """
     for index in dict.fromkeys(traced.order):
         step = traced.steps[index]
         shape = step.outputs[0].shape if step.outputs else ()
@@ -273,6 +308,11 @@ def _tables(
 def _of_first_sequence(
     step: Step, shape: tuple[int, ...], axes: Axes, earlier: int
 ) -> Tensor | None:
+    """Return the tables of all heads of the first sequence, (nh, queries, keys), or None.
+
+    The output may have the axes (B, nh, ., .), (nh, ., .), (B·nh, ., .), or (B, ., .) and (., .)
+    in the rounds of a loop.
+    """
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(shape) == 4:
         return step.crops[earlier] if shape[1] == heads and earlier < len(step.crops) else None
@@ -295,9 +335,11 @@ class Addresses:
     """The origin of each number of a tensor.
 
     Attributes:
-        argument: The argument that the numbers come from.
-        positions: The address of each number in the argument, or −1 if it is not there.
-        heads: The head of each number, or −1.
+        argument: The name of the argument that the numbers come from.
+        positions: The address of each number in the argument, 10000·sequence + 100·token + channel,
+            or −1 if the number is not there. Without a token axis, the first axis after the batch
+            takes its place.
+        heads: The head to which each number belongs in the argument, or −1.
     """
 
     argument: str
@@ -305,15 +347,22 @@ class Addresses:
     heads: Tensor
 
     def table_at(self, table: int) -> Addresses:
-        """Return the addresses of one table."""
+        """Return the addresses of one table. Tables are the last two axes, counted from 0."""
         grids = (self.positions, self.heads)
         return Addresses(self.argument, *(g.reshape(-1, *g.shape[-2:])[table] for g in grids))
 
 
 def addresses(example: Example, values: Tensor) -> Addresses | None:
-    """Return the address of each number of an output.
+    """Return the address of each number of an output, in tensors of the output's shape.
 
-    None if the call does more than move numbers.
+    Return None if the reference does more than move numbers, that is, if its output does not have
+    exactly the numbers of the only tensor among the arguments. Also return None without a
+    signature, if two numbers of the argument are the same, or if the output has fewer than two
+    axes.
+
+    Args:
+        example: The example.
+        values: The output of an attempt, or of the reference.
     """
     tensors = [
         (name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)
@@ -352,11 +401,11 @@ class OriginTable:
     """The rows of a head, or of a whole sequence.
 
     Attributes:
-        title: The name of the head.
+        title: The name of the head, or "" for a whole sequence.
         rows: For each row its name, the student's addresses and the expected ones; −1 is a number
             that is not in the argument.
         legend: The text above the table, or "" for all tables but the first.
-        hidden_heads: How many heads are not shown.
+        hidden_heads: In the last table, how many heads are not shown; otherwise 0.
     """
 
     title: str
@@ -371,9 +420,14 @@ class OriginTable:
 
 
 def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
-    """Return the first sequence of an output of the right shape, head by head.
+    """Return the origins of the numbers in the first sequence of an output, a table for each head.
 
-    Empty if the call does more than move numbers.
+    There are at most BLOCKS tables with at most ROWS rows and COLUMNS columns. There are none if
+    `addresses` returns None, or if the output has neither three axes nor four.
+
+    Args:
+        example: The example.
+        values: The attempt's output, of the expected shape.
     """
     actual, expected = addresses(example, values), addresses(example, example.expected)
     if (
@@ -405,7 +459,7 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
 
 
 INSTEAD = 8  # how many substitutes an example has
-SAME = 100  # the ambiguity of two axes with the same size
+SAME = 100  # the ambiguity of two axes with the same size, or of an axis of size 1
 
 
 def returns_several(call: Call) -> bool:
@@ -414,9 +468,10 @@ def returns_several(call: Call) -> bool:
 
 
 def ambiguity_of(axes: Axes) -> int:
-    """Return how many sizes could be two different axes.
+    """Return a measure of how easily a reader confuses two axes: 0 if all sizes differ.
 
-    A call with less ambiguity is a better example.
+    Each axis of size 1, and each axis with the size of another one, counts SAME. Each product of
+    axes that equals another size counts 1. A call with less ambiguity is a better example.
     """
     sizes = list(axes.sizes.values())
     # nh·hd is left out because it is C itself
@@ -428,7 +483,9 @@ def ambiguity_of(axes: Axes) -> int:
 def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
     """Return an example for each function and each setting of a module.
 
-    The functions are in the order of course.yaml.
+    The example has the easiest call, and the next INSTEAD calls as its substitutes. The functions
+    are in the order of course.yaml. A function is left out if none of its recorded calls can be
+    shown or fits a signature.
     """
     candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, recorded_example in _examples_by_call(exercise, recording):
@@ -487,7 +544,13 @@ def with_twin(
 ) -> Example:
     """Return the example with its twin: a candidate with the same size names, traced in float32.
 
-    The candidate whose sizes differ most is chosen. If no size differs, there is no twin.
+    The candidate with the largest number of different sizes is chosen. The example is returned
+    without a twin if no size differs, or if the trace is None.
+
+    Args:
+        example: The example.
+        candidates: The examples that may be the twin. An uncut example counts as well.
+        trace: Makes a call of the attempt and returns its trace, or None.
     """
     sizes = example.axes.sizes
     variants = [v for candidate in candidates for v in (candidate, candidate.uncut) if v]
@@ -503,9 +566,13 @@ def _count_differences(sizes: Mapping[str, int], other_sizes: Mapping[str, int])
 
 
 def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
-    """Return the rank of an example: lower is better.
+    """Return the rank of an example: criteria that are compared in order. Lower is better.
 
     Calls with zeros and similar inputs suit checks, but show little.
+
+    Args:
+        example: The example.
+        layers: The layers of the checks that make its call.
     """
     tensors = [value for value in example.call.inputs if isinstance(value, Tensor)]
     longest = max((size for tensor in tensors for size in tensor.shape), default=0)
@@ -534,7 +601,7 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
 def _is_made_up(call: Call) -> bool:
     """Return whether half of a tensor's numbers are 0, or a channel of an input is constant.
 
-    Such a call shows little.
+    The tensors are floating-point arguments and the module's parameters. Such a call shows little.
     """
     state = call.subject.state if isinstance(call.subject, Build) else None
     inputs = [
@@ -554,21 +621,28 @@ def _is_made_up(call: Call) -> bool:
 
 
 def _can_be_shown(call: Call) -> bool:
-    """Return whether a call only asks for an output, of one run in eval mode."""
+    """Return whether a call only asks for an output, of one run in eval mode.
+
+    Later steps are allowed if an output of an earlier step is among their arguments.
+    """
     is_training = isinstance(call.subject, Build) and call.subject.training
     if call.runs != 1 or call.cotangent is not None or call.only_build or is_training:
         return False
     if not call.then:
         return True
     inputs = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-    # Otherwise a check calls the same instance again in order to compare the replies.
+    # Without such an output, a check calls the same instance again only to compare the replies.
     return any(isinstance(value, Returned) for value in inputs)
 
 
 def _examples_by_call(
     exercise: Exercise, recording: FaultDictionary
 ) -> Iterator[tuple[int, Example]]:
-    """Yield the recorded calls that can be shown as examples, each with its index."""
+    """Yield the recorded calls that can be shown as examples, each with its index.
+
+    A call is yielded once for each signature that fits it, and once without a signature if
+    course.yaml has none for the exercise. A call that the reference refuses is left out.
+    """
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
         output = next((tensor for tensor in expected if tensor is not None), None)
@@ -593,6 +667,7 @@ def _examples_by_call(
 def _example(
     call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes
 ) -> Example:
+    """Return the example of the first recorded output, with those of the other outputs in it."""
     several = returns_several(call)
     output_examples = [
         Example(
@@ -611,9 +686,11 @@ def _example(
 
 
 def _smaller(example: Example) -> Example:
-    """Return the example with fewer sequences in its batch.
+    """Return the example with fewer sequences in its batch, and with itself as `uncut`.
 
-    The number is the smallest one from two on that is easy to tell apart from the other sizes.
+    There remain at least two sequences: the number that gives the least ambiguity, and among these
+    the smallest. The example is returned unchanged if it has fewer than three sequences, or if its
+    output has no batch axis.
     """
     signature, batch = example.signature, Axis(("B",))
     if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:

@@ -39,9 +39,9 @@ class Hint:
     """A hint, and the command to run next.
 
     Attributes:
-        title: The title of the misconception or of the failed check.
+        title: A line about the mistake, or "" if every check passes.
         sentence: The hint, after its number.
-        next: The command that helps next.
+        next: The command to run next, for example "course hint reshape_dance".
     """
 
     title: str
@@ -50,7 +50,15 @@ class Hint:
 
 
 def next_hint(attempt: OwnAttempt, result: ExerciseResult) -> Hint:
-    """Return the next hint for this attempt, and record it as shown."""
+    """Return the next hint for this attempt, and record it as shown in the course's folder.
+
+    If all hints were shown before, the last one is returned again. If the record cannot be written,
+    the first hint is returned, and its text says why. If every check passes, the record of the
+    exercise is deleted.
+
+    Raises:
+        CourseError: The fault dictionary cannot be read.
+    """
     id_, root = attempt.exercise.id, attempt.course.root
     if result.is_done:
         note_shown(result, root)
@@ -80,32 +88,33 @@ def next_hint(attempt: OwnAttempt, result: ExerciseResult) -> Hint:
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
-    """Record which hints a check has shown.
+    """Record which hints a check has shown, in the course's folder `root`.
 
-    That is the first hint to the first misconception, if none was recorded before. If the attempt
-    is done, the exercise's record is deleted, so that a student who breaks it again begins with the
-    first hint.
+    A check shows the first hint to the first misconception; it is recorded unless a hint to this
+    mistake was recorded before. If the attempt is done, the exercise's record is deleted, so that a
+    student who breaks it again begins with the first hint. If the record cannot be written, nothing
+    is raised.
     """
     noted = _read_notes(root)
     if result.is_done:
         if noted.pop(result.id, None) is not None:
-            with suppress(OSError):  # then a later hint may count as shown
+            with suppress(OSError):  # an undeleted record only skips hints
                 _write_note(root, noted)
         return
     for mistake in _as_in_the_file(result):
         if mistake.hint and mistake.id != UNTOUCHED:
             ladder = _ladder(mistake, result)
             if not noted.get(result.id, {}).get(ladder):
-                with suppress(OSError):  # then it is shown again
+                with suppress(OSError):  # without the record, `course hint` shows the hint again
                     next_step(root, result.id, ladder, 1)
             return
 
 
 def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
-    """Return the key under which shown hints are counted.
+    """Return the key under which the shown hints to a misconception are counted.
 
-    Each text about each function has its own key. The id of a misconception is not enough, because
-    a misconception has other texts if other evidence shows it.
+    Each misconception of each function has a key for each of its texts. The id alone is not enough,
+    because a misconception has other texts if other evidence shows it.
     """
     return f"{mistake.function}: {mistake.id} {_row(mistake, result).get('title', '')}".rstrip()
 
@@ -113,12 +122,21 @@ def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
 def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
     """Return the key, the title and the hints of the mistake to work on next.
 
-    It is a misconception, a mistake without a name, or the start of an exercise.
+    It is the first of these that applies:
+
+    1. nothing is written yet: no function is begun, and none is undefined
+    2. a check that timed out or crashed, if a function is wrong or there is no misconception
+    3. a misconception, except one of the first undefined function
+    4. a wrong function or a failed check without a misconception; in a file with unwritten
+       functions, only a wrong function
+    5. an unwritten function with evidence, for example that it still ends in the stub's exception
+    6. an undefined function
+    7. the first function that is not written
 
     Args:
         words: The texts of each misconception.
-        result: The result of the exercise.
-        start: The exercise's own hint for the start.
+        result: The result of the exercise. A check does not pass.
+        start: The exercise's own hint for the start, or "" to use the bank's.
     """
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
     to_begin = words[UNTOUCHED].hints
@@ -206,9 +224,16 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
 def _hints_without_name(
     result: ExerciseResult, function: FunctionResult | None, check: str, evidence: str
 ) -> tuple[str, str, Sequence[str]]:
-    """Return the key, the title and the hints of a mistake without a name.
+    """Return the key, the title and the hints of a mistake that no misconception explains.
 
-    Exceptions of different kinds are different mistakes. The same exception on another line is not.
+    Exceptions with different messages are different mistakes, and have different keys. Numbers do
+    not count: the same exception on another line has the same key.
+
+    Args:
+        result: The result of the exercise.
+        function: The wrong function, or None if it is not known.
+        check: The title of the failed check.
+        evidence: The reason why the check failed.
     """
     raised = evidence.startswith("raised ")
     symptom = "raised" if _RAISED.search(evidence) else "raised_nowhere"
@@ -232,9 +257,10 @@ def _hints_without_name(
 
 
 def _location(result: ExerciseResult, evidence: str) -> str:
-    """Return a sentence about the line to look at.
+    """Return a text about the line to look at, which ends in a space.
 
-    It is a proved line, or the line of an exception. Otherwise the sentence says how to find it.
+    The line is the first proved one; without a proved line, it is the line of an exception. If no
+    line is known, the text says how to find one.
     """
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
@@ -261,10 +287,16 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
 
 
 def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
-    """Return the number of the step to show next, and record it.
+    """Return the number of the step to show next, from 1, and record the step as shown.
 
-    If all steps were shown before, the number is one above the last. Each mistake has its own
-    count.
+    If all steps were shown before, the number is one above the last. A record that cannot be read
+    counts as empty, and is overwritten.
+
+    Args:
+        root: The course's folder.
+        exercise: The id of the exercise.
+        ladder: The key of the mistake. Each mistake has its own count.
+        steps: The number of steps of the mistake.
 
     Raises:
         OSError: The record cannot be written.
@@ -283,6 +315,7 @@ def _write_note(root: Path, noted: dict[str, dict[str, int]]) -> None:
 
 
 def _read_notes(root: Path) -> dict[str, dict[str, int]]:
+    """Return how many hints were shown, by exercise and key; {} if the record cannot be read."""
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
         counts_by_exercise: dict[str, dict[str, int]] = {}
@@ -298,7 +331,7 @@ def _read_notes(root: Path) -> dict[str, dict[str, int]]:
 def which_of(misconception: Diagnosed, result: ExerciseResult) -> Diagnosed:
     """Return a misconception with the title and hint that fit the evidence of its function.
 
-    If no text is more specific than its title, return it unchanged.
+    If hints.yaml has no texts for this evidence, return the misconception unchanged.
     """
     row = _row(misconception, result)
     if not row:
@@ -307,6 +340,11 @@ def which_of(misconception: Diagnosed, result: ExerciseResult) -> Diagnosed:
 
 
 def _row(misconception: Diagnosed, result: ExerciseResult) -> Any:
+    """Return the texts in hints.yaml that fit this misconception and its evidence, or {}.
+
+    The evidence is the sentences of the misconception's function and of functions that wait for
+    this function. Without such sentences, those of all checks count.
+    """
     function_evidence = [
         f.evidence
         for f in result.functions
@@ -318,7 +356,11 @@ def _row(misconception: Diagnosed, result: ExerciseResult) -> Any:
 
 
 def steps_to(symptom: str) -> tuple[str, ...]:
-    """Return the hints to a symptom that no misconception explains."""
+    """Return the hints to a symptom that no misconception explains. Raises KeyError.
+
+    Args:
+        symptom: A key in the section `steps` of hints.yaml.
+    """
     return tuple(_texts()["steps"][symptom])
 
 
@@ -338,7 +380,7 @@ class Rung(NamedTuple):
         exercise: The exercise.
         check_titles: Id and title of each visible check.
         result: The result of the last check, or None if nothing was checked.
-        is_missing: Whether there is no file.
+        is_missing: Whether there is no file to check.
     """
 
     exercise: Exercise
@@ -348,14 +390,14 @@ class Rung(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state: "done", "in progress", "missing" or "untouched"."""
+        """The state: "done" or "in progress" with a result; "missing" or "untouched" without."""
         if self.result:
             return "done" if self.result.is_done else "in progress"
         return "missing" if self.is_missing else "untouched"
 
     @property
     def score(self) -> float:
-        """The points that the visible checks give."""
+        """The points that the visible checks give, 0 without a result."""
         return (self.result and self.result.score) or 0.0
 
     @property
@@ -390,7 +432,10 @@ def welcome(course: Course) -> list[str]:
 
 
 def after_done(exercise: Exercise) -> list[str]:
-    """Return the lines below an exercise whose checks all pass."""
+    """Return the lines that are shown below an exercise once all its checks pass.
+
+    They are the reason why the code works, a finished module to read, and further commands.
+    """
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
     finished = exercise.root / "model-solutions" / exercise.assignment.id / exercise.solution.name
     if finished.exists():
@@ -406,8 +451,12 @@ def next_exercise(
 ) -> Exercise | None:
     """Return the first exercise after this one that is not done.
 
-    If there is none, return the first of all exercises that is not done. Return None if all are
-    done.
+    After the last exercise of the course comes the first one. Return None if all are done.
+
+    Args:
+        course: The course.
+        completed: The exercises that are done.
+        after: The exercise that counts last.
     """
     exercises = course.exercises
     position = exercises.index(after) + 1
@@ -422,7 +471,10 @@ def next_exercise(
 
 
 def going_on(course: Course, completed: Collection[Exercise], after: Exercise) -> str:
-    """Return the sentence about the next exercise, with the command that checks it."""
+    """Return a sentence about the next exercise, with the command that checks it.
+
+    If all exercises are done, return ALL_DONE. The arguments are those of `next_exercise`.
+    """
     upcoming = next_exercise(course, completed, after)
     if upcoming is None:
         return ALL_DONE

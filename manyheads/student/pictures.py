@@ -1,13 +1,14 @@
 """Make the pictures of `course plot`: an output beside the expected one, and attention weights.
 
-A picture is a few tables side by side, with a description for readers who cannot see them. For a
-class's pages, wrong attempts are run again in the box, on the calls that `course plot` shows to a
-student. No hidden call is made or shown.
+A picture is a few tables side by side, with a description for readers who cannot see them.
+`pictures` makes them of traced examples. For the pages of a class, `draw_wrong` runs wrong attempts
+again in the box, on the calls that `course plot` shows to a student. No hidden call is made or
+shown.
 
-`svg` draws a table as SVG within a page. The SVG has no script, style or network access, and uses
-the page's own colours. They are the lessons' colours: blue for numbers above 0 and for visible
+`svg` draws one table for a page of HTML. The SVG has no script, style or network access, and uses
+the colours of the page, which are those of the lessons: blue for numbers above 0 and for visible
 positions, orange for numbers below 0, hatching for hidden positions, and a colour for each head.
-Cells are one ink of varying opacity, so pages look right in dark mode, too.
+The opacity of a colour shows the size of a number, so pages look right in dark mode, too.
 """
 
 from __future__ import annotations
@@ -65,17 +66,18 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels side by side. Panels of one kind share a scale.
+    """Panels side by side. In panels of one kind, a colour stands for the same number.
 
     Attributes:
         title: The title.
-        words: A description.
+        words: A description of what the panels show.
         panels: The panels.
         rows: The name of the rows' axis.
         columns: The name of the columns' axis.
         differs: Whether the student's numbers differ from the expected ones.
-        start: The index of the first row and of the first column.
-        tokens: The names of rows and columns, if they have names.
+        start: The index of the first row and of the first column within the whole table.
+        tokens: The labels of the rows, which are also those of the columns. Empty if rows and
+            columns are numbered.
     """
 
     title: str
@@ -102,7 +104,9 @@ def pictures(traced_examples: Sequence[tuple[Example, Traced]]) -> list[Picture]
 def pictures_of(example: Example, traced: Traced) -> list[Picture]:
     """Return the pictures of one example.
 
-    A module has its heads first, then its outputs. The example of a sentence has its heads only.
+    The attention weights of a module come first, one picture for each step of the call, and then
+    one picture for each output that is no scalar. The example of a sentence has no pictures of
+    outputs.
     """
     output_examples = () if example.tokens else example.all_outputs
     return [
@@ -116,6 +120,12 @@ def pictures_of(example: Example, traced: Traced) -> list[Picture]:
 
 
 def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
+    """Yield a picture of the attention weights for each step of the call that computed any.
+
+    If an output is wrong and weights differ from the reference's, the picture has the heads that
+    differ most, each beside the expected one. Otherwise it has the first heads of the attempt.
+    Nothing is yielded if the call raised an exception, or if the example has no heads.
+    """
     if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
         return
     is_right = _outputs_are_right(example, traced)
@@ -141,6 +151,7 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
 
 
 def _outputs_are_right(example: Example, traced: Traced) -> bool:
+    """Return whether all outputs of the call are the expected ones, up to ALIKE."""
     outputs = traced.reply.outputs
     for output_example in example.all_outputs:
         if output_example.output_index >= len(outputs):
@@ -169,7 +180,8 @@ def _heads_text(count: int, total: int) -> str:
 def _wrong_heads(weights: Tensor, expected: Tensor) -> list[int]:
     """Return the heads whose weights differ from the reference's, the largest difference first.
 
-    A head without weights, because the attempt stopped before it, comes first.
+    A head that the attempt has not computed comes first. If the tables have another shape, all
+    heads differ.
     """
     count = min(len(weights), len(expected))
     apart = torch.full((len(expected),), torch.inf)
@@ -182,7 +194,7 @@ def _wrong_heads(weights: Tensor, expected: Tensor) -> list[int]:
 def _heads_beside(
     picture: Picture, weights: Tensor, expected: Tensor, strayed: Sequence[int], total: int
 ) -> Picture:
-    """Return the picture of these heads, each beside the expected one.
+    """Return the picture of the first BESIDE of the wrong heads, each beside the expected one.
 
     Args:
         picture: The picture without words and panels.
@@ -211,6 +223,11 @@ def _heads_beside(
 
 
 def _of_output(example: Example, traced: Traced) -> Picture:
+    """Return the picture of an output's first wrong table, or of the first if all are right.
+
+    If there is no output of the expected shape, the picture has the expected table only, and its
+    description gives the reason.
+    """
     raised, outputs, expected = traced.reply.raised, traced.reply.outputs, example.expected
     title = example.title + (f": {example.label}" if example.label else "")
     actual = (
@@ -254,9 +271,19 @@ def _of_output(example: Example, traced: Traced) -> Picture:
 def compare_tables(
     title: str, expected: Tensor, actual: Tensor, rows: str, columns: str, kind: Kind = "numbers"
 ) -> Picture:
-    """Return the picture of a table: the expected one, the student's, and the difference.
+    """Return the picture of a table: the expected one, the student's, and their difference.
 
-    If the student's table is right, only that one is shown.
+    If the student's table is right, only that one is shown. If it is wrong, the description gives
+    the first of these that applies: how many cells of a mask differ, how many numbers are −∞ in one
+    table only, how many of the student's numbers are NaN, the largest difference.
+
+    Args:
+        title: The title.
+        expected: The expected table, (rows, columns).
+        actual: The student's table, of the same shape.
+        rows: The name of the rows' axis.
+        columns: The name of the columns' axis.
+        kind: How the numbers of both tables are drawn.
     """
     if _is_none(actual, expected):
         return Picture(title, "as expected", (Panel("yours", actual, kind),), rows, columns)
@@ -282,7 +309,9 @@ def _picture_of_moves(
 ) -> Picture:
     """Return the picture of numbers that the call should only move.
 
-    Each number is shown as the address it comes from, in the colour of its head.
+    Each number is shown as the address it comes from, in the colour of its head. If all addresses
+    are as expected, one table is enough. If a table is large, MOST rows and columns around the
+    first wrong number are shown.
 
     Args:
         title: The title.
@@ -312,7 +341,10 @@ def _picture_of_moves(
 
 
 def difference(actual: Tensor, expected: Tensor) -> Tensor:
-    """Return actual − expected; zero if both are hidden, NaN if only one is hidden."""
+    """Return actual − expected in float64, with zero for two hidden numbers and NaN for one.
+
+    A number below HIDDEN is hidden.
+    """
     a, b = actual.double(), expected.double()
     one_hidden = (a < HIDDEN) != (b < HIDDEN)
     return torch.where(one_hidden, torch.nan, torch.where(a < HIDDEN, 0.0, a - b))
@@ -369,7 +401,7 @@ def drawable(
 
     Args:
         course: The course.
-        results: The results.
+        results: The results of submissions. A submission without a folder is left out.
         folders: The folder of each submission, by student and assignment.
     """
     exercises = {(e.assignment.id, e.id): e for e in course.exercises}
@@ -389,14 +421,19 @@ def drawable(
 def draw_wrong(
     course: Course, box: Box, attempts: Sequence[Drawable]
 ) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
-    """Yield the pictures of each attempt in which its output on public inputs differs.
+    """Yield the key of each attempt, with pictures of its wrong outputs and weights.
 
-    Attempts with the same code are drawn once. Nothing that an attempt does makes this raise.
+    There are at most DRAWN pictures of an attempt. There are none if its outputs on the example
+    calls are right, or if its file is missing, cannot be read or is untouched. Attempts with the
+    same code are run once. Nothing that an attempt does makes this function raise.
 
     Args:
         course: The course.
         box: A box whose isolation is proved.
         attempts: The attempts.
+
+    Raises:
+        CourseError: A fault dictionary cannot be read.
     """
     by_exercise: dict[str, tuple[str, list[Example]]] = {}
     drawn: dict[tuple[str, str], tuple[Picture, ...]] = {}
@@ -419,6 +456,7 @@ def draw_wrong(
 def _draw(
     box: Box, course: Course, source: Source, chosen: Sequence[Example]
 ) -> tuple[Picture, ...]:
+    """Run an attempt on these examples, and return its first DRAWN pictures with a difference."""
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
         return tuple(
@@ -450,8 +488,10 @@ _LARGEST = 2.0  # the largest scale: one small table need not fill the page
 def page_scale(picture: Picture) -> float:
     """Return the scale at which a picture's tables fill the page of `course plot` side by side.
 
-    There are as many tables in a row as leave labels that can be read, and as many in each row:
-    four heads become two rows of two, with an expected table and the student's in each row.
+    Each row of the page has the same number of tables: the largest number that leaves a scale of at
+    least _SMALLEST, at which labels can be read. So two wrong heads become two rows of two tables,
+    the expected one and the student's. If even one table is too wide, return _SMALLEST. No scale is
+    above _LARGEST.
     """
     widest = max(_size(picture, panel)[0] for panel in picture.panels)
     counts = range(len(picture.panels), 0, -1)
@@ -471,11 +511,11 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
 
 
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
-    """Return one table of a picture, with a label for screen readers.
+    """Return an SVG element with one table of a picture, and with a label for screen readers.
 
     Args:
         picture: The picture.
-        panel: The table.
+        panel: The table, one of the picture's panels.
         scale: The factor by which the table and its labels are enlarged.
     """
     width, height = _cell(picture, panel)
@@ -519,6 +559,11 @@ def legend(picture: Picture) -> str:
 
 
 def _table(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
+    """Yield the SVG elements of a table whose cells have this width and height.
+
+    These are the hatching, one path for all cells of one colour and opacity, the frame, the title,
+    the addresses if there are any, and the labels of rows and columns.
+    """
     rows, columns = panel.values.shape
     largest, table = _full_colour(picture, panel.kind), panel.values.double().tolist()
     cells: dict[str, list[str]] = defaultdict(list)
@@ -573,9 +618,13 @@ def _numbers(picture: Picture, panel: Panel, width: float, height: float) -> Ite
 
 
 def _share(value: float, panel: Panel) -> float:
-    """Return the opacity of a cell.
+    """Return the opacity of a cell, from 0 to 1 in steps of 1/_SHADES.
 
-    In weights and differences small numbers matter, too, so these grow with the square root.
+    In weights and differences small numbers matter, too, so the opacity is the square root there.
+
+    Args:
+        value: The number of the cell, as a part of the number that has the full colour.
+        panel: The table.
     """
     share = min(abs(value), 1.0) ** (1 if panel.kind == "numbers" else 0.5)
     return round(share * _SHADES) / _SHADES
@@ -593,7 +642,11 @@ def _largest_size(picture: Picture) -> int:
 
 
 def _full_colour(picture: Picture, panel_kind: str) -> float:
-    """Return the number that has the full colour, in all panels of this panel_kind."""
+    """Return the number that has the full colour in a picture's panels of this kind.
+
+    It is 1 for weights and masks, and otherwise the largest absolute value that is not hidden (1 if
+    all are 0).
+    """
     if panel_kind in ("weights", "mask"):
         return 1.0
     values = [

@@ -1,6 +1,7 @@
-"""A question about a student's own running code.
+"""Questions about a student's own running code, their text, and the letters of the answers.
 
-One option is the code's result. Every other option has a reason why it is wrong.
+Each question has four options. One is the code's result; every other option has a reason why it is
+wrong. `ask_about_own_code` makes the questions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.text import Text
 from ..course_fault import CourseFault
 
 LETTERS = "ABCD"
-NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end
+NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end of the questions
 ASKED = 5  # questions at a time
 NO_CLUE = "That is not it. Work it out on paper, one operation of the line at a time."
 
@@ -25,10 +26,10 @@ class Option:
     """One option.
 
     Attributes:
-        text: The option.
-        cause: Why it is wrong or right. It is shown with the right answer.
-        clue: A question that this option would answer, shown before a second try. It does not
-            compare the option with the right answer.
+        text: The text of the option.
+        cause: The reason why the option is wrong or right, shown together with the right answer.
+        clue: A sentence shown before a second try, if a student chose this option. It does not
+            compare the option with the right answer. If empty, NO_CLUE is shown.
     """
 
     text: str
@@ -56,9 +57,17 @@ class Question:
 def question(
     rng: random.Random, text: str, code: str, correct: Option, distractors: Iterable[Option]
 ) -> Question | None:
-    """Return the question with the first three wrong options that differ, in random order.
+    """Return a question with the right option and three wrong ones, in random order.
 
-    None if there are fewer.
+    The wrong options are the first three whose texts differ from one another and from the right
+    one. Return None if there are fewer.
+
+    Args:
+        rng: Decides the order.
+        text: The question.
+        code: The line of the student's code that it is about.
+        correct: The right option.
+        distractors: The wrong options, the best first.
     """
     by_text = {correct.text: correct}
     for option in distractors:
@@ -71,7 +80,7 @@ def question(
 
 
 def read_letters(text: str, count: int, command: str) -> str:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" is no answer.
+    """Return the answers "BADCA" or "b, a, -, c, a" as one letter A to D each; "-" is no answer.
 
     Args:
         text: The answers.
@@ -79,7 +88,7 @@ def read_letters(text: str, count: int, command: str) -> str:
         command: The command that received them, for the message.
 
     Raises:
-        CourseFault: The text is not `count` letters.
+        CourseFault: The text does not have `count` such letters, apart from spaces and commas.
     """
     letters = re.sub(r"[\s,]", "", text).upper()
     if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", letters):
@@ -91,7 +100,7 @@ def read_letters(text: str, count: int, command: str) -> str:
 
 
 def question_lines(number: int, count: int, question: Question) -> Iterator[Text]:
-    """Yield a question with its options."""
+    """Yield the lines of a question: its number, the line of code, its text, and the options."""
     yield Text(f"Question {number} of {count}", "bold")
     yield Text(f"  {question.code}", "cyan")
     yield Text(question.text)
@@ -102,12 +111,15 @@ def question_lines(number: int, count: int, question: Question) -> Iterator[Text
 
 
 def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
-    """Yield the reason why an answer is right or wrong.
+    """Yield the lines below an answer: why it is right or wrong, and the right answer if shown.
+
+    Without an answer, there is no line about it.
 
     Args:
         question: The question.
         letter: The answer. Any other letter than A to D counts as no answer.
-        shows_right: Whether to show the right answer. Before a second try, only a clue is shown.
+        shows_right: Whether to show the right answer after a wrong one or none. If false, there
+            is a second try, and only a clue is shown.
     """
     correct, choice = question.options[question.correct_index], LETTERS.find(letter)
     if choice == question.correct_index:

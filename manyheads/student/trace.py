@@ -1,6 +1,8 @@
 """Run an attempt on examples in a separate process, and explain each line of its forward pass.
 
-The explanation shows how each line changes shapes and memory.
+`follow` makes the calls in the box, which records every torch operation. `explain_example` turns
+the record of one call into lines of code with their operations: the shapes that go in and come out,
+with names for their sizes, and whether an output shares the memory of an input.
 """
 
 from __future__ import annotations
@@ -58,7 +60,10 @@ FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 
 
 def is_right(example: Example, reply: Reply) -> bool:
-    """Return whether the attempt returned what the example expects, in every output."""
+    """Return whether the attempt returned what the example expects, in every output.
+
+    False if it raised an exception.
+    """
     if reply.raised is not None:
         return False
     try:
@@ -72,7 +77,11 @@ def is_right(example: Example, reply: Reply) -> bool:
 
 
 def describe_output(example: Example, output: Output) -> tuple[str, bool]:
-    """Return a description of one output, and whether it is right."""
+    """Return a description of one output, and whether it is right.
+
+    If the example does not compare values, an output of the expected kind and shape is right. The
+    description names the first of these that is wrong: kind, shape, dtype, numbers.
+    """
     expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
     if output.tensor is None or output.kind == foreign:
         return f"{output.kind}, not {kind_name(expected)}", False
@@ -109,7 +118,7 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
 
     Args:
         example: The example.
-        ask: Put a call to the attempt. Calls are asked in float32.
+        ask: Makes a call of the attempt and returns its reply. Calls are made in float32.
     """
     if not example.instead:
         return example
@@ -123,11 +132,11 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
 
 @dataclass(frozen=True)
 class Followed:
-    """The traced calls, in order, each with the example that was shown.
+    """The traced calls of an attempt.
 
     Attributes:
-        traced_examples: The examples and their traces.
-        ended: The reason why the attempt ended early, or "".
+        traced_examples: The examples and their traces, in the order of the calls.
+        ended: The reason why some examples were not traced, or "" if all were.
     """
 
     traced_examples: tuple[tuple[Example, Traced], ...]
@@ -145,13 +154,17 @@ def follow(
 ) -> Followed:
     """Trace each example in float32, or the first of its substitutes that the attempt gets wrong.
 
+    If the attempt cannot be imported, ends its process, or uses a name that a failed statement of
+    its file should have defined, the examples after that are not traced, and `ended` says why.
+
     Args:
         box: The box that runs the attempt.
         limits: The limits of a call and of the attempt.
         source: The attempt.
         examples: The examples.
-        crop: How many numbers of each operation's output are kept along its last axes.
-        times: For how many runs of the same step they are kept.
+        crop: How many numbers of each operation's output are kept along its last axes; () keeps
+            none.
+        times: How many runs of the same operation keep a part of their output.
         names_sizes: Whether to trace the twin of each example as well, which gives names to sizes.
     """
     traced_examples: list[tuple[Example, Traced]] = []
@@ -209,12 +222,14 @@ def follow_own(
         attempt: The attempt.
         function: The function, or None for all.
         command: The command that needs the trace.
-        crop: How many numbers of each output are kept. If None, all that pictures need are kept,
-            and the lesson's sentence is traced as well.
-        box: An open box. If None, a new one is opened.
+        crop: How many numbers of each output are kept along its last axes. If None, as many as
+            pictures need are kept, sizes get no names, and without a function the sentence of the
+            lesson is traced as well.
+        box: An open box. If None, one is opened and closed again.
 
     Raises:
-        CourseFault: The attempt cannot be run, or there is no such function.
+        CourseFault: The attempt has no code to run, there is no such function, or a file of the
+            course cannot be read.
     """
     attempt.must_run(command)
     from ..box.without_namespaces import open_own_box
@@ -237,17 +252,17 @@ def follow_own(
         )
 
 
-LONGEST = 60  # the most steps of one round
+LONGEST = 60  # the largest number of items in one round of a loop
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop.
+    """A loop in a sequence of steps.
 
     Attributes:
-        body: Its first round.
+        body: Its first round: steps, and inner loops.
         times: The number of rounds.
-        alike: Whether every round is exactly like the first.
+        alike: Whether every round has exactly the same items as the first.
     """
 
     body: tuple[Item, ...]
@@ -267,11 +282,14 @@ Item = int | Loop
 
 
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    """Fold the loops in a sequence, shortest rounds first.
+    """Return a sequence of steps in which each run of equal rounds is replaced by a Loop.
+
+    Loops with the shortest rounds are folded first, so that they can be part of an outer loop's
+    round. Rounds of more than LONGEST items are not recognised.
 
     Args:
-        order: The steps.
-        key: A function of a step. Steps with the same key count as the same.
+        order: The steps, in the order in which they ran.
+        key: A function of a step. Rounds are equal if their steps have the same keys.
     """
     items: list[Item] = list(order)
     length = 1
@@ -284,9 +302,10 @@ def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ..
 
 
 def _key_without_rounds(item: Item, key: Callable[[int], Hashable]) -> Hashable:
-    """Return the key of an item, independent of its number of rounds.
+    """Return the key of an item, independent of the number of rounds of a loop.
 
-    In a growing loop, the inner loop's first run is a single step.
+    A loop of one step has the key of this step: if an inner loop runs once, then twice, then three
+    times, its first run is not folded.
     """
     if isinstance(item, int):
         return key(item)
@@ -295,6 +314,7 @@ def _key_without_rounds(item: Item, key: Callable[[int], Hashable]) -> Hashable:
 
 
 def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
+    """Return the items with every run of two or more equal rounds of this length as a Loop."""
     folded: list[Item] = []
     at = 0
     while at < len(items):
@@ -315,10 +335,10 @@ _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split
 
 
 def view_warning(step: Step, axes: Axes) -> str:
-    """Return a warning about a view that mixes tokens, or "".
+    """Return a warning about a view or reshape that mixes tokens, or "".
 
-    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
-    that axis no longer holds tokens.
+    A view or reshape keeps the order of the numbers. So if an axis of the size of a token axis had
+    another stride before than it has after, the axis no longer holds tokens.
     """
     if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
         return ""
@@ -347,15 +367,16 @@ class Operation:
     """One operation of a line.
 
     Attributes:
-        name: The operation.
-        takes: The shapes of its inputs.
+        name: The name of the operation in torch.
+        takes: The shapes of its inputs, and a number if it has one, for example "(B, T, C) / 2".
         gives: The shapes of its outputs.
-        data: How the memory of its output relates to its inputs, for example "view".
+        data: How the memory of its output relates to its inputs, for example "view"; "" if the
+            memory is new and contiguous.
         warning: A probable mistake, or "".
-        slices: The positions of an axis that each round of a loop reads.
+        slices: The positions of an axis that each round of a loop reads, or "".
         raised: Whether it raised an exception.
-        crop: A part of its first output, if it was kept.
-        full_shape: The shape of that output.
+        crop: A part of its first output, or None if none was kept.
+        full_shape: The shape of its first output.
     """
 
     name: str
@@ -375,7 +396,7 @@ class TraceLine:
 
     Attributes:
         depth: The number of lines on the call stack above it.
-        label: Its number, with its cell in a notebook.
+        label: Its number; in a notebook, its cell and its number within the cell.
         code: Its text.
         operations: Its operations.
         proved: Whether a small change of this line is known to make every check pass.
@@ -396,8 +417,8 @@ class Repeated:
         depth: The number of lines on the call stack above them.
         first: The label of the first line.
         last: The label of the last line.
-        repeats: How many times more they ran.
-        alike: Whether every round had the same shapes.
+        repeats: How many times they ran after the first round.
+        alike: Whether every round had the same operations with the same shapes.
     """
 
     depth: int
@@ -412,15 +433,16 @@ class Explained:
     """One explained call.
 
     Attributes:
-        title: The call.
-        sizes: Its sizes by name.
-        entries: The lines.
-        returned: A description of the result.
+        title: The call as a student would write it. If the result is wrong, the title also names
+            the function of `waits_for`.
+        sizes: Its sizes by name, for example "B = 2, T = 5".
+        entries: The lines that ran, in order.
+        returned: A sentence about the result, or "" if the call raised an exception.
         is_right: Whether the result is right.
-        raised: The exception, or "".
+        raised: A sentence about the exception, or "".
         dropped: The number of operations that the trace left out.
-        waits_for: Another function that must be right first, as the last check has found.
-        tables: The origins of the result's numbers.
+        waits_for: Another function that must be right first, as the last check has found, or "".
+        tables: The origins of the result's numbers; empty if the call does more than move numbers.
     """
 
     title: str
@@ -441,9 +463,10 @@ def explain_example(
 
     Args:
         example: The example.
-        traced: Its trace, with crops of the outputs.
+        traced: The trace of the attempt on it.
         source: The attempt.
-        last: The result of the last check of the attempt, or None.
+        last: The result of the last check of the attempt, or None. Its proved lines and the
+            functions that wait for others are taken from it.
     """
     axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
     waits = (
@@ -494,12 +517,14 @@ def explain_example(
 def shorten(call: Explained, context_lines: int) -> Explained:
     """Return a shorter explanation: the marked lines with their context, and three wrong rows.
 
-    If no line is marked, the last lines are kept. A line that is not marked keeps only its last
-    operation.
+    A line is marked if it is proved, or if one of its operations raised or has a warning. If no
+    line is marked, the last lines are kept. A line that is not marked keeps only its last
+    operation. The rows are the first wrong ones of the first table with a wrong row; if there is
+    no such table, all tables are kept.
 
     Args:
         call: The explanation.
-        context_lines: The number of lines kept before each marked line.
+        context_lines: The number of entries kept before each marked line.
     """
     lines = {index: line for index, line in enumerate(call.entries) if isinstance(line, TraceLine)}
     marked = [at for at, line in lines.items() if _is_marked(line)]
@@ -537,6 +562,18 @@ def _entries(
     source: Source,
     proved: Collection[int],
 ) -> Iterator[TraceLine | Repeated]:
+    """Yield the lines of a call in order, with their operations, and repetitions of loops.
+
+    A line that calls another function of the attempt comes before the lines of that function. The
+    line of an exception comes last, even if none of its operations ran.
+
+    Args:
+        items: The steps of the trace, with folded loops.
+        traced: The trace.
+        step_operations: The operation of each step.
+        source: The attempt.
+        proved: The numbers of the proved lines.
+    """
     previous, texts = tuple[int, ...](), source.lines
 
     def label(number: int) -> str:
@@ -568,6 +605,11 @@ def _entries(
 def _lines(
     items: Sequence[Item], steps: Sequence[Step]
 ) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
+    """Yield the line numbers on the call stack, with the successive steps that share them.
+
+    For a loop, the lines of its first round are yielded, then a Repeated. The Repeated has numbers
+    of lines in place of labels.
+    """
     waiting: list[int] = []
     for item in items:
         if waiting and (isinstance(item, Loop) or steps[item].lines != steps[waiting[0]].lines):
@@ -586,6 +628,14 @@ def _lines(
 
 
 def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) -> Operation:
+    """Return a traced step in words.
+
+    Args:
+        step: The step.
+        counterpart: The axes of the twin, and the same step in the twin's trace or None. A size
+            gets a name only if the name also fits there.
+        axes: The axes of the example.
+    """
     twin_axes, twin = counterpart
     inputs = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
     outputs = zip(
@@ -629,7 +679,11 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
 
 
 def slices_in_words(step: Step) -> str:
-    """Return the positions of an axis that each round reads; "" if all rounds read the same."""
+    """Return the positions of an axis that each round of a loop reads.
+
+    Return "" if the step reads no slice, if its slices are along several axes, or if all rounds
+    read the same positions.
+    """
     axes = {slice_.axis for slice_ in step.slices}
     if len(axes) != 1 or len(set(step.slices)) == 1:
         return ""
@@ -653,14 +707,18 @@ def _overlap(slices: Sequence[Slice]) -> str:
 def _counterparts(
     tensors: Sequence[TensorInfo], twins: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
-    """Return for each tensor the one at the same index in the twin, or the twin's last one.
+    """Return for each tensor the one at the same index in the twin.
 
-    None if the twin has no tensors.
+    If the twin has fewer tensors, its last one takes the place. Without any, the list has None.
     """
     return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(tensors))]
 
 
 def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | None) -> str:
+    """Return the shape of a tensor in words, with its dtype if that is not float32 or float64.
+
+    A tensor of one number is shown as this number if the number has a name.
+    """
     value_there = twin.value if twin else None
     if tensor.value is not None and "(" in (
         number := number_in_words(axes, tensor.value, twin_axes, value_there)
@@ -680,13 +738,16 @@ def _join_shapes(shapes: Sequence[str], count: int) -> str:
 
 
 def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | None) -> str:
-    """Return a number among the arguments, with its name if it has one: "2.646 (√hd)".
+    """Return a number that an operation gets, with its name if it has one: "2.646 (√hd)".
+
+    A name is a size of the example, its square root, or the inverse of one of these. It must fit
+    the number in the twin as well. The number 1 has no name.
 
     Args:
         axes: The axes of the example.
         value: The number.
         twin_axes: The axes of the twin.
-        twin: The same number in the twin, or None.
+        twin: The number at the same place in the twin, or None.
     """
     names = {
         name: n

@@ -1,7 +1,9 @@
-"""Train a small language model with a student's attention, and show its weights for a sentence.
+"""Train a small language model with a student's attention module.
 
-The training runs in a separate process. The weights are shown beside those of a trained model that
-comes with the exercise.
+The model and the module are in a worker process of the box, which computes each training step.
+`own_training_run` opens the model. The exercise also comes with the attention of a model that is
+already trained. With its parameters, `sentence_examples` makes examples for pictures of the
+attention weights in a sentence.
 """
 
 from __future__ import annotations
@@ -55,9 +57,9 @@ class TrainedBlock:
     """The attention of one block of a trained model.
 
     Attributes:
-        module_input: Its input for SENTENCE, (1, T, C).
-        module_output: Its output, (1, T, C).
-        weights: Its parameters.
+        module_input: The input of the attention module for SENTENCE, (1, T, C).
+        module_output: The output of the reference's module, (1, T, C).
+        weights: The parameters of the module, by name.
         shares: The attention weights of each head of the reference, (nh, T, T). None if they were
             not observed.
     """
@@ -69,9 +71,9 @@ class TrainedBlock:
 
 
 def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
-    """Return the bytes of the file, which are the same for the same content.
+    """Return the bytes of a safetensors file with these blocks. Equal blocks give equal bytes.
 
-    Weights are stored in half precision.
+    Parameters and attention weights are stored in half precision.
     """
     tensors: dict[str, Tensor] = {}
     for i, block in enumerate(blocks):
@@ -85,7 +87,7 @@ def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
 
 
 def read_blocks(path: Path) -> list[TrainedBlock]:
-    """Read the file of an exercise.
+    """Read a file with the bytes of `save_blocks`. Parameters and attention weights are float32.
 
     Raises:
         CourseError: The file is missing or cannot be read.
@@ -116,7 +118,11 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
 
 
 def sentence_examples(exercise: Exercise) -> list[Example]:
-    """Return an example for each block. The list is empty if the exercise has no module to train.
+    """Return an example for each block of the trained model that comes with an exercise.
+
+    The call of an example builds the student's module with the block's parameters, and gives it the
+    block's input for SENTENCE. The list is empty if the exercise has no module to train. A block is
+    left out if no signature of the module in course.yaml fits the call.
 
     Raises:
         CourseError: The file of the trained model cannot be read.
@@ -162,13 +168,13 @@ FUTURE = (
     "Your module sees the future: another last token changes what it answers at the positions "
     "before it."
 )
-LARGEST_LOSS = 20.0  # above it, "as unsure as among so many characters" is no number to read
+LARGEST_LOSS = 20.0  # exp(loss) of a greater loss is too large a number to read
 
 
 class TrainingStopped(CourseFault):
     """The training cannot continue.
 
-    The text is one sentence for the student, and the command to run next.
+    The text is the reason, for the student, and the command to run next.
     """
 
     def __init__(self, message: str) -> None:
@@ -176,24 +182,27 @@ class TrainingStopped(CourseFault):
 
 
 def attention_of(trainable: Trainable) -> Build:
-    """Return the module to build in each block."""
+    """Return the Build of the module that goes into each block of the model, in training mode."""
     sizes = {"C": C, "nh": NH, "T": T}
     arguments = {name: sizes[size] for name, size in trainable.arguments.items()}
     return Build(trainable.module, kwargs=arguments, training=True)
 
 
 def read_text(path: Path = TEXT) -> str:
-    """Return the text, without the remarks about it."""
+    """Return the text in this file, without the lines that begin with REMARK."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(REMARK))
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The training of one model. Every method raises TrainingStopped.
+    """The training of one model.
+
+    Each method that sends a message raises TrainingStopped if the attempt's process ends, if the
+    attempt raises an exception, or if its reply cannot be used.
 
     Attributes:
-        ask: Sends a message to the attempt, and may raise AttemptEnded.
+        ask: Sends a message to the attempt and returns the reply. May raise AttemptEnded.
         text: The text that the model learns.
         sees_future: Whether a later token changes what the module answers at an earlier position.
     """
@@ -204,21 +213,30 @@ class TrainingRun:
 
     @property
     def vocabulary(self) -> str:
-        """The characters of the text, by number."""
+        """The characters of the text, sorted. The index of a character is its number."""
         return "".join(sorted(set(self.text)))
 
     def numbers(self, text: str) -> Tensor:
-        """Return (N,) uint8. Raises ValueError if a character is not in the vocabulary."""
+        """Return the numbers of N characters, (N,) uint8.
+
+        Raises ValueError if a character is not in the vocabulary.
+        """
         return torch.tensor(list(map(self.vocabulary.index, text)), dtype=torch.uint8)
 
     def build(self, attention: Build) -> None:
-        """Build the model, with this module in each of its blocks."""
+        """Build the model in the attempt's process, with this module in each of its blocks."""
         self.reply_to(
             InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made"
         )
 
     def step(self, number: int) -> float:
-        """Take one step. Returns the loss before it."""
+        """Take one training step, and return the loss before the step.
+
+        Raises TrainingStopped also if the loss is infinite or NaN.
+
+        Args:
+            number: The number of the step, for the error message.
+        """
         at = f"at step {number} of {STEPS}"
         loss = self._ask_tensor(TrainStep(), at, ())
         if not loss.isfinite():
@@ -229,7 +247,7 @@ class TrainingRun:
         return loss.item()
 
     def write(self, prompt: str, count: int) -> str:
-        """Return the text that the model writes after the prompt."""
+        """Return the `count` characters that the model writes after the prompt."""
         ids = self._ask_tensor(
             Write(self.numbers(prompt), count), "while it generated text", (count,)
         ).long()
@@ -238,6 +256,10 @@ class TrainingRun:
         return "".join(self.vocabulary[i] for i in ids.tolist())
 
     def _ask_tensor(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
+        """Send a message, and return the only output of the reply: a real tensor of this shape.
+
+        Raises TrainingStopped if the reply has any other outputs.
+        """
         outputs = self.reply_to(message, at).outputs
         tensor = outputs[0].tensor if len(outputs) == 1 else None
         if tensor is None or tensor.is_complex() or tensor.shape != shape:
@@ -245,12 +267,15 @@ class TrainingRun:
         return tensor
 
     def reply_to(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
-        """Return the reply to a message. It has no exception.
+        """Send a message and return the reply, in which the attempt raised no exception.
+
+        Raises TrainingStopped if it raised one, or if its process ended.
 
         Args:
             message: The message.
-            at: When it is sent, for the error message.
-            undefined: The error message if the attempt uses a name that the file does not define.
+            at: The moment at which the message is sent, for the error message.
+            undefined: The error message if the attempt uses a name that the file does not define,
+                or "" for the usual message about an exception.
         """
         with _noted_at(at):
             reply = self.ask(message)
@@ -262,6 +287,7 @@ class TrainingRun:
 
 @contextmanager
 def _noted_at(at: str) -> Iterator[None]:
+    """Raise TrainingStopped, with this moment in its text, in place of AttemptEnded."""
     try:
         yield
     except AttemptEnded as ended:
@@ -274,11 +300,21 @@ def own_training_run(
 ) -> Iterator[TrainingRun]:
     """Open a model that is ready to train, with the attempt's module in each block.
 
-    The module is called once before, so that a wrong shape is reported as such, not as an error of
-    the model around it.
+    The attempt is loaded in a process of the box, which ends with the context. Before the model is
+    built, the module is called alone: a wrong output is then reported as such, not as an error of
+    the model around it. The same calls show whether the module sees the future; the training is
+    then opened all the same, with `sees_future` set.
+
+    Args:
+        box: The box.
+        limits: The limits. `seconds_per_call` holds for each message; the whole training may take
+            SECONDS.
+        source: The attempt.
+        attention: The module to build.
 
     Raises:
-        TrainingStopped: The attempt cannot be imported, or its module cannot be used.
+        TrainingStopped: The attempt cannot be imported, its module does not return one tensor of
+            the input's shape, or the model cannot be built with it.
     """
     imported, name = f"while {sanitize(source.name)} was imported", attention.target
     with _noted_at(imported):
@@ -320,10 +356,11 @@ def own_training_run(
 
 
 def _sees_future(answers: Sequence[Tensor | None]) -> bool:
-    """Return whether another last token changes the outputs before it.
+    """Return whether another last token changes the outputs at earlier positions.
 
-    If the first and the third output differ, the module is random or keeps state between calls. The
-    result is then unknown, and False is returned.
+    False is also returned if the outputs do not show it: one is missing, has another shape or is
+    not finite, or the first and the third differ, so that the module is random or keeps state
+    between calls.
 
     Args:
         answers: The outputs for an input, for the same input with another last token, and for the
@@ -340,7 +377,10 @@ def _sees_future(answers: Sequence[Tensor | None]) -> bool:
 
 
 def loss_words(first_loss: float, last_loss: float, *, sees_future: bool) -> str:
-    """Return a sentence that compares the loss of the last steps with the loss at the start."""
+    """Return a text that compares the loss of the last steps with the loss at the start.
+
+    If the module sees the future, the text says instead that the loss means nothing.
+    """
     start, end = (math.exp(min(loss, LARGEST_LOSS)) for loss in (first_loss, last_loss))
     if sees_future:
         why = "because the character to predict is in what it reads"

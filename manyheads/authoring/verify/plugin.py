@@ -1,7 +1,8 @@
 """Supply pytest with the cases of the claims about a course, and with what cases share.
 
-A claim is a test function. Its docstring is the claim, its mark `claim` names the next step if it
-fails, and its parameters are the cases. Each process of pytest-xdist loads this module as a plugin.
+A claim is a test function. Its docstring is the claim, its mark `claim` has the next step if the
+claim fails, and its parameters are the cases. Each process of pytest-xdist loads this module as a
+plugin. `Verified` holds the objects that several cases need.
 """
 
 from __future__ import annotations
@@ -53,7 +54,19 @@ SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 0.4}  # for an attempt 
 class Verified:
     """The course that is verified, with the objects that its cases share.
 
-    Objects that belong to an exercise are kept only for the exercise in progress.
+    The objects of an exercise are kept only while its cases run, except for texts.
+
+    Attributes:
+        course: The course.
+        exercises: The exercises to verify.
+        pairs: The largest number of cases that are drawn for an exercise, or None for all.
+        opened: Closes the box at the end.
+        judge: Returns a judge for an exercise and settings.
+        references: Returns one reference for each seed; each remembers its replies.
+        texts: Returns the texts that a release of an exercise writes, by path.
+        trials: Returns the trials of an exercise's mutants, or None if the fault dictionary is
+            stale.
+        faults: Returns the FaultBench of an exercise.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -78,12 +91,12 @@ class Verified:
 
     @cached_property
     def box(self) -> Box:
-        """A box of the level that grades."""
+        """A box of the level that grades, opened at the first use."""
         limits = self.course.limits.for_worker()
         return self.opened.enter_context(open_box(Level.NAMESPACES, limits, self.course.root))
 
     def grade(self, exercise: Exercise, attempt: Path | str, **settings: Any) -> ExerciseResult:
-        """Grade a file or a text, without a search for the line.
+        """Return the result of a file or a text, graded without a search for the line.
 
         Args:
             exercise: The exercise.
@@ -95,7 +108,10 @@ class Verified:
         return self.judge(exercise, **settings).grade_attempt("verify", exercise, source)
 
     def grade_right(self, exercise: Exercise, attempt: Path, **settings: Any) -> ExerciseResult:
-        """Grade a right attempt. Raises CourseFault if a check itself raises an exception."""
+        """Return the result of a right attempt. The arguments are those of `grade`.
+
+        Raises CourseFault if a check itself raises an exception.
+        """
         judge = self.judge(exercise, **settings)
         judge.faults.clear()
         result = self.grade(exercise, attempt, **settings)
@@ -127,7 +143,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the course."""
+    """Load the course, and keep it in the stash of the configuration."""
     config.stash[VERIFIED] = Verified(config)
 
 
@@ -185,7 +201,11 @@ CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a claim its cases, each with its exercise."""
+    """Give a claim its cases, each with its exercise.
+
+    If one of the claim's parameters is in CASES, it gets these cases. Without such a parameter, an
+    exercise is one case. If an exercise has no cases, one skipped case reports that.
+    """
     verified_course, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
     case = next((name for name in CASES if name in names), None)
     rows = []
@@ -229,9 +249,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Add the claim to every report, and whether the case is the last one of its claim.
+    """Add two properties to each case, which its report then has.
 
-    The claim is its subject, its sentence, the next step and the share of cases that must hold.
+    "line" is the claim: its subject, its sentence, the next step and the share of cases that must
+    hold. "is_last" says whether the case is the last one of its claim.
     """
     lines = [_line_of(item) for item in items]
     last_items = dict(zip(lines, items, strict=True))
@@ -240,6 +261,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
+    """Return the subject, the sentence, the next step and the share of a case's claim."""
     exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
     claim = next(item.iter_markers("claim"))
     says = " ".join(str(item.obj.__doc__).split()).rstrip(".")
@@ -252,7 +274,10 @@ def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Replace the traceback of a report by one sentence, and mark a fault of the course."""
+    """Replace the traceback of a report by one sentence.
+
+    If the exception is a CourseFault, the report also gets the property "fault".
+    """
     report: Any = yield
     if call.excinfo is not None:
         error = call.excinfo.value
@@ -282,7 +307,11 @@ def trials(verified_course: Verified, exercise: Exercise) -> Trials:
 
 @pytest.fixture
 def report(record_property: Callable[[str, object], None]) -> Report:
-    """Return a function for tests of several cases: it reports their number and the failures."""
+    """Return a function for tests that try several cases themselves.
+
+    It takes the number of cases and a sentence for each failure. With failures, it fails the test;
+    without cases, it skips the test.
+    """
 
     def say(cases: int, failures: Sequence[str]) -> None:
         if not cases:

@@ -1,7 +1,8 @@
 """Run pytest on the claims about a course, and report the outcome of each claim.
 
 Processes of pytest-xdist run the cases. The module `plugin` is loaded in each process, and supplies
-the cases. `Board` collects the outcomes in this process.
+the cases. `Board` collects the outcomes in this process, as one `Line` for each claim about a
+subject.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OPTIONS = (
 
 @dataclass
 class Line:
-    """The outcome of a claim.
+    """The outcome of a claim about one subject.
 
     Attributes:
         subject: The id of the exercise, or a subject that all exercises share, such as "points".
@@ -45,8 +46,8 @@ class Line:
         next_step: The advice if the claim is broken.
         share: The share of cases that must hold.
         total: The number of cases that ran.
-        failures: The cause of each case that does not hold.
-        reason: The reason why no case ran, if none did.
+        failures: A sentence about each case that does not hold.
+        reason: The reason why a case was skipped, to show if no case ran.
     """
 
     subject: str
@@ -98,7 +99,7 @@ def verify_course(
     pairs: int = 40,
     jobs: int = 1,
 ) -> list[Line]:
-    """Return the outcome of every claim about these exercises.
+    """Run the claims about these exercises in new processes, and return their outcomes.
 
     If points do not add up, nothing can be graded. So only the claims about points are tried then.
 
@@ -107,11 +108,12 @@ def verify_course(
         exercises: The exercises to verify.
         show_line: Receives the outcome of a claim after its last case.
         seeds: The number of times that a right or wrong attempt is judged.
-        pairs: The number of pairs of mutants for each exercise, or 0 for all.
+        pairs: The largest number of pairs of mutants that are tried for each exercise, or 0 for
+            all. It also limits other claims that draw their cases.
         jobs: The number of processes.
 
     Raises:
-        CourseFault: The course cannot be verified.
+        CourseFault: The course cannot be verified, for example because a bank cannot be loaded.
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
@@ -126,7 +128,16 @@ def verify_course(
 
 
 def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
-    """Return the outcomes of the claims that these arguments of pytest name. Raises CourseFault."""
+    """Run pytest with these arguments, and return the outcomes of the claims that they name.
+
+    Args:
+        arguments: Options of `plugin`, and the tests to run.
+        show_line: Receives the outcome of a claim after its last case.
+
+    Raises:
+        CourseFault: The course has a fault, a process ended, or pytest could not run.
+        KeyboardInterrupt: The run was interrupted.
+    """
     board = Board(show_line)
     status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
     if board.fault:
@@ -150,17 +161,20 @@ class Board:
         self.fault = ""  # the reason why the course cannot be verified
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note why cases could not be collected."""
+        """Note as fault the reason why cases could not be collected."""
         if report.failed:
             self.pytest_internalerror(report.longreprtext)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
-        """Note a fault of pytest or of a plugin, so that pytest does not print it."""
+        """Note the last line of a fault of pytest or of a plugin, unless a fault is noted already.
+
+        The returned True keeps pytest from printing it.
+        """
         self.fault = self.fault or str(excrepr).strip().splitlines()[-1]
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case.
+        """Count a case, and show its claim's line after the last case.
 
         A fault of the course ends the run, as does a process that has died.
         """

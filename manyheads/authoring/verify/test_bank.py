@@ -152,6 +152,7 @@ def test_weights(trials: Trials, module_mutant: BuiltMutant) -> None:
 
 
 def _why_unnamed(trials: Trials, mutant: BuiltMutant) -> str:
+    """Return the end of a sentence if rounding may decide all wrong replies of a mutant, or ""."""
     calls = trials.by_rounding(mutant)
     if not calls:
         return ""

@@ -181,6 +181,10 @@ def test_filled(verified_course: Verified, exercise: Exercise, report: Report) -
 
 
 def _place_to_fill(path: Path, root: Path) -> str:
+    """Return a text with the first line of a file that has FILL in it, or "" without such a line.
+
+    The text also has the number of further lines.
+    """
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     unfilled = [
         f"{number} says: {line[line.index(FILL) :].strip()}"
@@ -303,6 +307,14 @@ def _run_cells(exercise: Exercise, origin: str, written_text: str, tag: str) -> 
 
 
 def _run_cell(exercise: Exercise, origin: str, cell: str, namespace: dict[str, object]) -> CellRun:
+    """Run one cell in this process, in the namespace, and return its run.
+
+    Args:
+        exercise: The exercise.
+        origin: "stub" or "solution", for the label.
+        cell: The code of the cell.
+        namespace: The names that the cell may use, to which it adds its own.
+    """
     lines = [line.strip() for line in cell.splitlines()]
     first_line = next(
         (line for line in lines if line and not line.startswith(("if __name__", "#"))), ""

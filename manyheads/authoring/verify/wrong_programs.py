@@ -1,7 +1,8 @@
 """Wrong programs for `course verify`, and the reports about them.
 
-Trials use mutants, pairs of mutants, and attempts made from right ones: without an answer, with a
-trivial answer, or with one edit at a known line.
+`Trials` runs mutants and pairs of mutants in this process. `silent_attempts` and `saying_attempts`
+make attempts from the solution: without an answer, or with trivial or wrong numbers. `FaultBench`
+makes right attempts with one edit at a known line, and searches for this line in a box.
 """
 
 from __future__ import annotations
@@ -36,7 +37,16 @@ from ..templates import filled_templates
 
 
 class MutantReport:
-    """The diagnosis of a wrong attempt, from its replies to the public calls."""
+    """The diagnosis of a wrong attempt, from its replies to the public calls.
+
+    Attributes:
+        checks: The outcomes of the visible checks.
+        named: The misconceptions that explain the attempt, the most likely first.
+        names: Their ids.
+        behaviour: A value that is equal for two attempts with the same replies.
+        stops: Whether every call of a wrong function raised.
+        unknown_name: If it stops, the first message about an undefined name, otherwise "".
+    """
 
     def __init__(
         self,
@@ -47,7 +57,6 @@ class MutantReport:
     ) -> None:
         self.checks, self.named = checks, [m.diagnosed for m in findings.explaining]
         self.names = [diagnosed.id for diagnosed in self.named]
-        # equal for two attempts with the same replies
         self.behaviour = (answers, sorted((check.id, check.outcome) for check in checks))
         wrong_functions = {
             verdict.name for verdict in findings.verdicts if verdict.state != "right"
@@ -57,10 +66,8 @@ class MutantReport:
             for exchange in transcript
             if target_of(exchange.call) in wrong_functions
         ]
-        # Every call of a wrong function raised. The exception shows where the fault is, so it need
-        # not identify the misconception.
+        # An exception already shows the place of the fault, so a claim does not ask for more.
         self.stops = bool(raised) and None not in raised
-        # The first message about an undefined name. Empty if some call gives an answer.
         unknown_names = [
             exception.message
             for exception in raised
@@ -76,7 +83,8 @@ class MutantReport:
 class Trials:
     """Run an exercise's public calls, and single hidden checks, on trusted code.
 
-    Each mutant runs once.
+    The results of the hidden checks on each mutant are read from the fault dictionary. The report
+    about a mutant is made once.
     """
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
@@ -102,9 +110,9 @@ class Trials:
         ]
 
     def by_rounding(self, mutant: BuiltMutant) -> list[int]:
-        """Return the calls with replies that rounding may decide.
+        """Return the indices of the calls whose replies are not recorded: rounding may decide them.
 
-        Return none if the mutant also differs from the reference in another call.
+        The list is empty if a recorded reply of the mutant differs from the reference's.
         """
         _, recorded = self._rows[id(mutant)]
         if differs_for_sure(recorded.answers):
@@ -122,9 +130,9 @@ class Trials:
         return self._alone[key]
 
     def mutant_report(self, namespace: Namespace) -> MutantReport:
-        """Return the report about a wrong attempt.
+        """Run the public calls on a program, and return the report about it.
 
-        Hidden checks can only add misconceptions to the report.
+        No hidden check is run. In grading, hidden checks can only add misconceptions.
         """
         attempt = LocalRecordingRunner(namespace)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -136,7 +144,10 @@ class Trials:
         return MutantReport(findings, outcomes, diagnosis.answers, attempt.transcript)
 
     def suspects(self, mutant: BuiltMutant) -> Iterator[str]:
-        """Yield for each check that a mutant fails the misconception that it shows, or ""."""
+        """Yield for each hidden check that a mutant fails the misconception that it shows, or "".
+
+        The check is run again, alone, when its item is asked for.
+        """
         for check in self.failed_checks(mutant):
             attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
             outcomes = self._catalogue.run(
@@ -147,9 +158,14 @@ class Trials:
     def simpler(
         self, pair: tuple[BuiltMutant, BuiltMutant], mutant_report: MutantReport
     ) -> Iterator[set[str]]:
-        """Yield the names of pairs with fewer changes and the same replies as this pair.
+        """Yield the two misconceptions of each simpler pair with the same replies as this pair.
 
-        Together with the other fault, a change may have no effect.
+        In a simpler pair, a mutant with fewer edits replaces one of the two. Together with the
+        other fault, an edit may have no effect.
+
+        Args:
+            pair: The pair.
+            mutant_report: The report about it.
         """
         for original, partner in (pair, pair[::-1]):
             for simpler in self.bank.mutants:
@@ -179,9 +195,10 @@ class Trials:
 
 
 def _text_with_numbers(exercise: Exercise, bank: Bank) -> Source:
-    """Return a text that contains the mutants' numbers, in place of the text of each mutant.
+    """Return one text with the numbers of all mutants, in place of the text of each mutant.
 
-    It is the bank's file, followed by the integers of all edits, which stand there inside strings.
+    It is the bank's file, followed by a list of the integers in all edits: in the file, these are
+    inside strings, and would not count as numbers.
     """
     numbers = set[int]()
     for mutant in bank.mutants:
@@ -258,7 +275,10 @@ WRONG = {
 
 
 def silent_attempts(exercise: Exercise) -> list[BehaviourAndText]:
-    """Return the attempts without an answer, in a function or in a module's methods."""
+    """Return the attempts without an answer: the solution, with SILENT in place of each function.
+
+    In modules, `forward` is replaced, and in further attempts `__init__`.
+    """
     has_modules = "def forward(" in exercise.solution.read_text("utf-8")
     methods = ("forward", "__init__") if has_modules else ("forward",)
     return [
@@ -271,7 +291,12 @@ def silent_attempts(exercise: Exercise) -> list[BehaviourAndText]:
 def saying_attempts(
     exercise: Exercise, behaviours: Mapping[str, tuple[str, str]]
 ) -> list[BehaviourAndText]:
-    """Return the attempts that return these tensors and numbers in place of the right ones."""
+    """Return the attempts that return these tensors and numbers in place of the right ones.
+
+    Args:
+        exercise: The exercise.
+        behaviours: EMPTY or WRONG: for each behaviour, the expressions for a tensor and a number.
+    """
     body = "return nothing_of(right(*args, **kwargs), [*args, *kwargs.values()])"
     return [
         (behaviour, _replace_words(exercise, body, tensor=tensor, number=number))
@@ -294,7 +319,10 @@ class SampledFault:
 
 
 class FaultBench:
-    """Make an exercise's faults, and search for their lines."""
+    """Make faults of an exercise, and search for their lines in a box.
+
+    A fault is a right attempt with one edit that makes it fail a check.
+    """
 
     def __init__(
         self, course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT
@@ -305,7 +333,10 @@ class FaultBench:
         self.line_verdict = cache(self._line_verdict)  # two claims need it
 
     def faults(self, only_undone: bool = False) -> Iterator[SampledFault]:
-        """Yield faults in an order that is always the same, each kind of edit equally often.
+        """Yield different faults in an order that is always the same.
+
+        Right attempts and categories of edits are drawn equally often, at most _SAMPLED times. Each
+        drawn edit is graded, to see whether the attempt fails.
 
         Args:
             only_undone: Only yield faults that a single edit undoes.
@@ -338,14 +369,15 @@ class FaultBench:
 
     @cached_property
     def undone_faults(self) -> list[SampledFault]:
-        """The first faults that one edit undoes."""
+        """The first FAULTS faults that one edit undoes, or fewer if there are not so many."""
         return list(islice(self.faults(only_undone=True), FAULTS))
 
     def _line_verdict(self, fault: SampledFault) -> str:
-        """Return how well a search locates a fault.
+        """Search for the line of a fault, and return the result as one word.
 
-        "there": the line of the fault. "elsewhere": another line, where an edit also mends the
-        attempt. "wrong": an edit that does not mend it. "nothing": no line.
+        "there": the line of the fault is found. "elsewhere": only other lines are found, and edits
+        there also mend the attempt. "wrong": the edit of a line that is found does not mend the
+        attempt on other inputs. "nothing": no line is found.
         """
         lines = self.lines(fault.edit.after)
         if not lines:
@@ -355,11 +387,14 @@ class FaultBench:
         return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
 
     def lines(self, faulty: Source) -> tuple[ProvedLine, ...]:
-        """Return the lines that a search finds."""
+        """Grade a faulty attempt, and return the lines in which one edit makes it pass."""
         return self._grade(self._searching, faulty).lines
 
     def _repairs_on_other_inputs(self, faulty: Source, line: ProvedLine) -> bool:
-        """Return whether the edit passes every check on inputs that the search did not use."""
+        """Return whether the edit of a proved line passes every check on other inputs.
+
+        The search has not used these inputs.
+        """
         edits = [
             edit
             for edit in candidates(faulty, ())
@@ -368,7 +403,10 @@ class FaultBench:
         return any(self._grade(self._judge, e.after, ANOTHER_SEED).is_done for e in edits)
 
     def _fails(self, attempt: Source) -> bool:
-        """Return whether the attempt can be imported, and fails a check because of its replies."""
+        """Return whether the attempt can be imported, and fails a check because of its replies.
+
+        False also if a check times out or crashes, is skipped, or its function is missing.
+        """
         result = self._grade(self._judge, attempt)
         ends = {check.outcome for check in result.checks}
         imported = ends != {"error"} or len({check.evidence for check in result.checks}) > 1
