@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, Popen
 from sys import modules
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -99,8 +100,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Source:
     """Return the text of the functions and classes that this kernel defines, and the stubs below.
 
-    An imported function or class is an empty line. A function or class is left out if Python cannot
-    find its text. If the result is empty, return NO_TEXT.
+    Imported ones are left out, and those whose text Python cannot find. If the result is empty,
+    return NO_TEXT.
 
     Args:
         namespace: The kernel's objects by name.
@@ -108,15 +109,11 @@ def source_of(namespace: Mapping[str, object], stubs: Sequence[str] = ()) -> Sou
     """
     texts = []
     for value in dict(namespace).values():
-        if inspect.isfunction(value) or inspect.isclass(value):
+        if isinstance(value, FunctionType | type) and value.__module__ == "__main__":
             # For a class, inspect walks the syntax tree of its cell, which may be too deep.
             with suppress(OSError, TypeError, RecursionError):
-                texts.append(
-                    textwrap.dedent(inspect.getsource(value))
-                    if value.__module__ == "__main__"
-                    else ""
-                )
-    text = "\n".join(["\n".join(texts), *stubs])
+                texts.append(textwrap.dedent(inspect.getsource(value)))
+    text = "\n".join([*texts, *stubs])
     return Source("", text, from_kernel=True) if text else NO_TEXT
 
 

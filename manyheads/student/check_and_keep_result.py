@@ -125,7 +125,9 @@ class OwnAttempt:
             if not self.source.note:  # the result shows the note
                 why = "is as it was handed out" if named_path.exists() else "is not here"
                 return f"{self.source.name} is judged, for {named_path.name} {why}."
-        return next(filter(None, map(self._note_on_copied_file, sorted(other_names))), "")
+        own_names = {self.exercise.script.name, self.exercise.notebook.name}
+        copies = sorted(other_names - own_names)
+        return next(filter(None, map(self._note_on_copied_file, copies)), "")
 
     def _note_on_copied_file(self, name: str) -> str:
         """Return a sentence that says why a file with a similar name is not judged.

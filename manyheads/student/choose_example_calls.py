@@ -357,8 +357,8 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
 
     Return None if the reference does more than move numbers, that is, if its output does not have
     exactly the numbers of the only tensor among the arguments. Also return None without a
-    signature, if two numbers of the argument are the same, or if the output has fewer than two
-    axes.
+    signature, if two numbers of the argument are the same, if the output has fewer than two axes,
+    or if the argument has no axis but B.
 
     Args:
         example: The example.
@@ -376,7 +376,9 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
         return None
     shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
     names = [str(axis.factors[0]) for axis in shape]
-    row = "T" if "T" in names else next(name for name in names if name != "B")
+    row = "T" if "T" in names else next((name for name in names if name != "B"), "")
+    if not row:  # there is nothing but a batch
+        return None
     positions, channels = (torch.zeros(tensor.shape, dtype=torch.long) for _ in range(2))
     of_others = of_heads = 1
     for axis, (name, size) in reversed([*enumerate(zip(names, tensor.shape, strict=True))]):

@@ -83,7 +83,9 @@ def test_check_says_which_file_it_judges(run_course, student_copy, files, named,
         write(student_copy, name, code)
     completed = run_course("check", named, cwd=student_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
-    assert " ".join(completed.stdout.split()).count(says or ".ipynb") == bool(says)
+    output = " ".join(completed.stdout.split())
+    assert output.count(says or ".ipynb") == bool(says)
+    assert output.count(" is judged, for ") == says.count(" is judged, for ")
 
 
 def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) -> None:

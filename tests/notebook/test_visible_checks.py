@@ -3,12 +3,14 @@ answers beside it.
 """
 
 import sys
+import textwrap
 
 import pytest
 import torch
 
 from manyheads.course import Course
 from manyheads.notebook import VisibleCheckFailed, check_notebook, source_of
+from manyheads.submission.source import NO_TEXT
 from tests.make import REPOSITORY
 
 
@@ -69,6 +71,10 @@ def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, 
     ) as raised:
         check_notebook("running_mean")
     assert raised.value._render_traceback_() == [str(raised.value)]
+
+
+def test_imported_functions_are_no_text_of_the_notebook() -> None:
+    assert source_of({"dedent": textwrap.dedent, "indent": textwrap.indent}) == NO_TEXT
 
 
 def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(

@@ -14,6 +14,7 @@ from manyheads.course.course_yaml_schema import parse_signature
 from manyheads.judge.redact_hidden_inputs import Axes
 from manyheads.student.choose_example_calls import (
     Example,
+    addresses,
     shows_a_triangle,
     sides_of,
     weights_by_call,
@@ -295,3 +296,10 @@ def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) ->
         True,
         False,
     ]
+
+
+def test_an_argument_with_no_axis_but_the_batch_has_no_addresses() -> None:
+    x = torch.rand(4)
+    signature = parse_signature("(x: (B)) -> (1, B)")
+    example = Example(Call("shown", (x,)), x[None], True, signature, Axes({"B": 4}))
+    assert addresses(example, x[None]) is None
