@@ -3,21 +3,24 @@ misses no room.
 """
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from bench.names import _read, figures
 from tests.test_imports import ROOMS
 
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
-ARCHITECTURE = ROOT / "docs" / "architecture.md"
-STRICT = (ARCHITECTURE, ROOT / "docs" / "walks.md")  # their functions are looked up, too
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ARCHITECTURE = ROOT / "docs/architecture.md"
+STRICT = ARCHITECTURE, ROOT / "docs/walks.md"  # their functions are looked up, too
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 # pages name an engine's file by its room, too
-ROOTS = (ROOT, ENGINE, ROOT / "tests", ROOT / "exercises")
+ROOTS = ROOT, ENGINE, ROOT / "tests", ROOT / "exercises"
 # of projects that a page cites
 FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
 
@@ -27,13 +30,15 @@ _PATH = re.compile(r"[\w.-]+(/[\w.-]+)+")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.(?!yaml|json|md)[A-Za-z_]\w*)?")
 # the exercise that a page makes up
 _EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")
+_RUN = re.compile(r"python -m ((?:bench|docs)[.\w]*)\b")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def missing_names(page: Path, text: str) -> Iterator[str]:
     """Yield what this text of a page names although it does not exist.
 
-    Files, headings, and on the strict pages the functions that stand behind a file on its line.
+    Files, headings, modules that are run, and on the strict pages the functions that stand behind
+    a file on its line.
     """
     strict = page in STRICT
     for line in text.splitlines():
@@ -49,11 +54,12 @@ def missing_names(page: Path, text: str) -> Iterator[str]:
                 yield from () if file else [word]
             elif strict and word in quoted and _NAME.fullmatch(word) and word not in (names or ()):
                 yield word
+    yield from itertools.filterfalse(find_spec, _RUN.findall(text))
     for target, heading in _LINK.findall(text):
         linked = page.parent / target if target else page
         if not linked.exists():
             yield target
-        elif heading and heading not in headings(linked.read_text(encoding="utf-8")):
+        elif heading and heading not in headings(linked.read_text("utf-8")):
             yield f"{target}#{heading}"
 
 
@@ -62,7 +68,7 @@ def defined_in(file: Path) -> set[str]:
     `Class.method`.
     """
     names: set[str] = set()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.parse(file.read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         if isinstance(node, ast.ClassDef):
@@ -85,7 +91,7 @@ def headings(text: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    names = list(missing_names(page, page.read_text(encoding="utf-8")))
+    names = list(missing_names(page, page.read_text("utf-8")))
     assert names == [], f"{page.name} names {', '.join(names)}, which the repository does not have"
 
 
@@ -121,7 +127,12 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     ],
 )
 def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
-    assert list(missing_names(ROOT / "docs" / f"{page}.md", text)) == [name]
+    assert list(missing_names(ROOT / f"docs/{page}.md", text)) == [name]
+
+
+def test_the_figures_of_names_are_what_their_command_prints() -> None:
+    table = "\n".join(figures(_read(ROOT / "tests/golden/names.jsonl.gz")))
+    assert table in (ROOT / "docs/diagnosis.md").read_text()
 
 
 MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten
@@ -146,7 +157,7 @@ def lengths(text: str) -> list[int]:
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_a_page_has_short_sentences(page: Path) -> None:
-    counts = lengths(page.read_text(encoding="utf-8"))
+    counts = lengths(page.read_text("utf-8"))
     mean, long = sum(counts) / len(counts), counts[len(counts) * 9 // 10]
     assert mean <= MEAN, f"{page.name}: {mean:.1f} words in a sentence, at most {MEAN} are allowed"
     assert long <= MOST, f"{page.name}: a tenth of the sentences has {long} words or more"
@@ -161,18 +172,18 @@ def test_words_are_counted_by_sentence_cell_and_item() -> None:
 
 
 def test_the_readme_and_the_threat_model_stay_short() -> None:
-    for page, most in ((ROOT / "README.md", 90), (ROOT / "docs" / "threat-model.md", 200)):
-        length = len(page.read_text(encoding="utf-8").splitlines())
-        assert length <= most, f"{page.name} has {length} lines, and may have {most}"
+    for page, most in (("README.md", 90), ("docs/threat-model.md", 200)):
+        length = len((ROOT / page).read_text("utf-8").splitlines())
+        assert length <= most, f"{page} has {length} lines, and may have {most}"
 
 
 def test_every_package_of_the_engine_is_on_the_page_in_the_order_of_their_imports() -> None:
     rooms = re.findall(
-        r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE
     )
     packages = {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")}
     packages.add("box/worker")
-    differing = sorted({*rooms} ^ packages)
+    differing = {*rooms} ^ packages
     assert not differing, f"the table in architecture.md and the packages differ in {differing}"
     named = [room.replace("/", ".") for room in rooms]
     expected = [room for room in ROOMS if room in named]
