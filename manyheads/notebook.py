@@ -236,7 +236,7 @@ class Magics:
         return None
 
     def _ask(self, words: list[str]) -> NotebookView:
-        """Ask questions about your code in the saved notebook.
+        """Ask questions about your code in the saved notebook, once its check has passed.
 
         With one letter for each question, show the right answers. The next %ask then has other
         questions. Example: `%ask BADCA`.

@@ -213,7 +213,7 @@ _LIFELINE = 0  # standard input
 
 
 def command(request: Mapping[str, object]) -> list[str]:
-    """Return the command line of a reaper.
+    """Return the command line of a reaper, which starts bwrap and ends all processes of the box.
 
     Args:
         request: `bwrap` (its path), `arguments` (for bwrap, with "{n}" for the n-th source),

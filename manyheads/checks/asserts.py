@@ -296,13 +296,13 @@ def assert_refused(
 
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:
-    """Assert that the call changed no argument in place.
+    """Assert that the call returned, and changed no argument in place.
 
     Example: `assert_unmutated(attempt.attend(q, k, v))`
 
     Args:
         got: an answer of the attempt.
-        suspect: the id of a misconception that is proved if one is changed.
+        suspect: the id of the misconception that a changed argument proves.
     """
     got.must_return()
     if got.reply.mutated:

@@ -72,13 +72,14 @@ def module_contract(module: object, **requirements: Words) -> list[Callable[...,
             def moves(self, attempt, reference, draw):
                 \"\"\"works where .to(device) has put it\"\"\"
 
-    Example: `CONTRACT = module_contract(Norm(), gradients="", moves="Register a buffer.")`
+    Example: `CONTRACT = module_contract(Norm(), moves="Register a buffer.")`
 
     Args:
         module: the object that describes the module.
-        requirements: the requirements in the order of the checks, each with its hint, or with the
-            sentence that the student reads and the hint. "" means the text of the method, except
-            that a pair with the hint "" has no hint.
+        requirements: by the names of methods, in the order of the checks: a hint, or a pair of the
+            sentence that the student reads and a hint. An empty sentence stands for the docstring
+            of the method, and an empty hint for the hint of its `check`. In a pair, an empty hint
+            means no hint.
     """
     checks = []
     for name, word in requirements.items():

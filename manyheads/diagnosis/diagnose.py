@@ -207,12 +207,13 @@ def dropout_oracles(response: Response) -> list[Candidate]:
 
 
 def symptoms_and_oracles(response: Response) -> list[Candidate]:
-    """Return the misconception that all mutants with the same symptoms share.
+    """Return the misconceptions that the symptoms of calls, or violated oracles, show.
 
-    They fail the same calls in the same way, or violate the same oracle. In a call for which both
-    show a misconception, the oracle counts. If the text of a misconception says how its answers
-    look, one of the attempt's answers must look like that. A fixed number is left out, because only
-    a sweep proves it; so is a fixed size if the attempt's text has none.
+    Symptoms show a misconception if all mutants with the attempt's symptoms share it: they fail the
+    same calls in the same way. In a call for which an oracle shows one, too, the oracle counts. If
+    the text of a misconception says how its answers look, one of the attempt's answers must look
+    like that. A fixed number is left out, because only a sweep proves it; so is a fixed size if the
+    attempt's text has none.
     """
     recording, written = response.recording, response.written
     names = pass_fail_match(response) | shown_by_oracles(recording, written)

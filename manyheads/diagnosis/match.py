@@ -235,9 +235,11 @@ class _FunctionPart(NamedTuple):
 
 
 def _function_parts(response: Response) -> Iterator[_FunctionPart]:
-    """Yield the part of each function, or nothing if there is only one function.
+    """Yield for each function the part of the response that is matched on its own.
 
-    The functions have the order of the recorded calls, which is the order of their definitions.
+    The part has the calls of the function, and the right calls of the functions defined before it:
+    a mutant must not contradict these. The functions have the order of the recorded calls, which is
+    the order of their definitions. Yield nothing if there is only one function.
     """
     targets = [target_of(call) for call in response.recording.calls]
     functions = dict.fromkeys(targets)

@@ -418,8 +418,9 @@ def _inputs(call: Call) -> dict[str, object]:
 def _edited_block(before: Tensor, after: Tensor) -> str:
     """Return the smallest block that contains all differences, as a Python index: " in [:, 6:]".
 
-    Return "" if the block is the whole tensor, if an axis has an index without a difference between
-    others with one, or if the shapes differ. Tensors of one shape must differ somewhere.
+    Return "" if the block is the whole tensor, if the indices with a difference are not consecutive
+    on some axis, or if the shapes differ. A single index is written as a number, and full axes at
+    the end are left out. Tensors of one shape must differ somewhere.
     """
     if before.shape != after.shape:
         return ""

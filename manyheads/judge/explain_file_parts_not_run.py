@@ -49,11 +49,11 @@ def explain_text(source: Source, raised: Raised) -> str:
 def stopped_parts(
     source: Source, stopped: Sequence[Stopped], describe: Callable[[Raised], str]
 ) -> str:
-    """Return a sentence for each of the first parts that did not run to their end, as one text.
+    """Return one text with a sentence for each of the first _MAX_PARTS_SHOWN stopped parts.
 
-    If there are more such parts, a last sentence has their number. If a part lacks a name that a
-    stopped part above contains, its sentence gives only this name as the reason. Returns "" if all
-    parts ran.
+    A last sentence has the number of further stopped parts. If a part failed because a name is
+    missing, and a stopped part above contains the name, the sentence says only
+    that the part needs it. Return "" if all parts ran to their end.
 
     Args:
         source: The attempt.

@@ -393,10 +393,10 @@ def _tensor_shapes(reply: Reply) -> list[torch.Size]:
 
 
 def four_like(call: Call) -> tuple[Call, ...]:
-    """Return four calls a, b, c, d with other numbers in each, so that a + b = c + d.
+    """Return four calls whose arguments a, b, c, d are other numbers, so that a + b = c + d.
 
-    The first is the call itself, made once, without gradients and everything else that is measured.
-    If it is given no numbers, it is the only one.
+    The first has the arguments of the call itself. Each is made once, and none asks for gradients
+    or other measurements. If the call has no numbers, it is returned alone.
     """
     call = replace(call, second=False, watch=False, memory=False, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)

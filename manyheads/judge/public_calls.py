@@ -415,9 +415,9 @@ def ask_public_calls(
 
 
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
-    """Return the misconceptions that the replies show, not yet with their functions.
+    """Return the misconceptions that the replies show. `attribution` adds their functions later.
 
-    If nothing is written, it is the untouched stub. If not all public calls were made
+    An attempt that is not written has UNTOUCHED alone. If not all public calls were made
     (`PublicReplies.is_complete`), there are none. If functions are right when their arguments are
     passed by name, a wrong interface comes first; it is followed by the misconceptions that all
     other replies show.

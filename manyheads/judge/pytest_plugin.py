@@ -48,8 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let pytest-timeout end a check that hangs, and leave fixtures of the course to `run_checks`.
 
-    Their values follow from random numbers of the check, which `pytest_pyfunc_call` draws. If the
-    judge collects the checks, this has no effect.
+    `run_checks` sets up all fixtures but `attempt`, because their values depend on the random
+    numbers that `pytest_pyfunc_call` draws. With --collect-only, as the judge collects the checks,
+    nothing is changed.
     """
     if config.option.collectonly:
         return

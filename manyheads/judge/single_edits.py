@@ -506,13 +506,14 @@ def _look_alike(name: str, other_name: str) -> bool:
 
 
 def gates(code: CodePart, node: ast.AST) -> Changes:
-    """Yield edits of conditions on training mode, such as around a dropout.
+    """Yield edits of training mode, of arguments, and of a missing super().__init__().
 
     1. A conditional expression is replaced by one of its two values.
     2. A value that is assigned to a name usual for dropout becomes 0 outside of training.
     3. A condition of `if` is replaced by True, or training mode is added to it.
     4. Arguments of any call are edited (`_argument_edits`).
-    5. A missing super().__init__() is added before the first statement of __init__.
+    5. If __init__ has no super(), super().__init__() is added before its first statement that is
+       not a docstring.
     """
     match node:
         case ast.IfExp(_, body, orelse):

@@ -248,10 +248,10 @@ def next_of(attempt: OwnAttempt, result: ExerciseResult) -> str:
 
 
 def to_write(attempt: OwnAttempt, name: str) -> str:
-    """Return a clause with the function or class to write, and the line of its stub.
+    """Return the function or class to write, with the line of its stub: "attend, on line 12 of …".
 
-    If some methods of a class are unwritten, the clause is about the first one. Return "" if the
-    file does not define the name.
+    If methods of a class are unwritten, return the first one. If the file does not define the name,
+    return the name alone.
     """
     source = attempt.source
     name = ".".join([name, *source.unwritten_methods(name)[:1]])

@@ -90,10 +90,10 @@ def next_hint(attempt: OwnAttempt, result: ExerciseResult) -> Hint:
 def note_shown(result: ExerciseResult, root: Path) -> None:
     """Record which hints a check has shown, in the course's folder `root`.
 
-    A check shows the first hint to the first misconception; it is recorded unless a hint to this
-    mistake was recorded before. If the attempt is done, the exercise's record is deleted, so that a
-    student who breaks it again begins with the first hint. If the record cannot be written, nothing
-    is raised.
+    A check shows the first hint to the first misconception that has one. This hint is recorded,
+    unless a hint to the same misconception was recorded before. If the attempt is done, the
+    exercise's record is deleted, so that a student who breaks it again begins with the first hint.
+    If the record cannot be written, nothing is raised.
     """
     noted = _read_notes(root)
     if result.is_done:

@@ -425,7 +425,7 @@ def draw_wrong(
 
     There are at most DRAWN pictures of an attempt. There are none if its outputs on the example
     calls are right, or if its file is missing, cannot be read or is untouched. Attempts with the
-    same code are run once. Nothing that an attempt does makes this function raise.
+    same text are run once. Nothing that an attempt does makes this function raise.
 
     Args:
         course: The course.
@@ -456,7 +456,10 @@ def draw_wrong(
 def _draw(
     box: Box, course: Course, source: Source, chosen: Sequence[Example]
 ) -> tuple[Picture, ...]:
-    """Run an attempt on these examples, and return its first DRAWN pictures with a difference."""
+    """Run an attempt on these examples, and return its first DRAWN wrong pictures.
+
+    A picture is wrong if it differs from the reference's. Return () if tensors cannot be drawn.
+    """
     followed = follow(box, course.limits.for_worker(), source, chosen, names_sizes=False)
     try:
         return tuple(

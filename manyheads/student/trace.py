@@ -524,7 +524,8 @@ def shorten(call: Explained, context_lines: int) -> Explained:
 
     Args:
         call: The explanation.
-        context_lines: The number of entries kept before each marked line.
+        context_lines: The number of entries kept before each marked line, or at the end if no line
+            is marked. Before the first line that is kept, all entries are dropped.
     """
     lines = {index: line for index, line in enumerate(call.entries) if isinstance(line, TraceLine)}
     marked = [at for at, line in lines.items() if _is_marked(line)]

@@ -476,10 +476,11 @@ def interpret(download: Download, course: Course) -> Understood:
 def _one_students(
     download: Download, members: Sequence[Member], course: Course, parsed: Understood
 ) -> list[Member]:
-    """Take all members if the whole download belongs to one student; otherwise return them.
+    """Hand in all members for one student if the whole download is theirs; return the others.
 
-    The download belongs to one student if `is_of_one` is set, or if the name of the download or of
-    a folder that holds all files is on the roster.
+    So the result is empty or holds all members. There must be at least one member. The download
+    belongs to one student if `is_of_one` is set, or if the name of the download or of a folder that
+    holds all files is on the roster.
     """
     names = map(name_without_suffix, (download.name, *members[0].path[: download.common_depth]))
     known_name = next(

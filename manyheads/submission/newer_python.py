@@ -102,9 +102,10 @@ _FIELDS = re.compile(rf"\{{\{{|{_FIELD}", re.DOTALL)
 
 
 def _without_parameters(text: str) -> str:
-    """Return a text without type parameters.
+    """Return a text without type parameters: `def f[T](x)` becomes `def f(x)`.
 
-    Brackets stay if the text between them would not also be valid as the parameters of a function.
+    To tell them from other brackets, a text in brackets is removed only if it would also be valid
+    as the parameters of a function.
     """
 
     def plain_header(match: re.Match[str]) -> str:
