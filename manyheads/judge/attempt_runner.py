@@ -78,7 +78,7 @@ class ReplayCache:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the cache. Call it only between attempts: running checks hold steps of the cache."""
+        """Empty the cache, between two attempts: a running check holds steps of the cache."""
         self.size = 0  # how many bytes are remembered
         self._replies_by_digest: dict[bytes, Reply] = {}  # keyed by the digest of their bytes
         # the same replies by their ids, and replies that a check has changed
