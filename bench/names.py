@@ -43,9 +43,9 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, BuiltMutant, load_bank
 from manyheads.diagnosis.bank import with_both_edits
 from manyheads.diagnosis.recording_file import read
+from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import usable_cpu_count
-from manyheads.judge.prove_line import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import Source

@@ -14,8 +14,8 @@ through another pipe and sends packed replies.
    and `nontrivial_answers` withdraw a pass that is not earned.
 5. If a check failed, `prove_line` searches for the wrong line: `parts_reached_by_calls` finds the
    parts of the text that failed calls reach, `single_edits` makes small edits of each part, and
-   `prove_line` tries them, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5` every
-   check passes, so that line is proved.
+   `edit_search` has them tried, likely ones first. After `self.d_out**0.5` → `self.head_dim**0.5`
+   every check passes, so that line is proved.
 6. `public_calls` names the misconceptions. `attribution` builds the result from all of this.
 
 Example: an attempt at one exercise becomes the ExerciseResult that `Judge.grade_attempt` returns.

@@ -32,9 +32,10 @@ from ..submission.source import LOAD_ERROR, NO_TEXT
 from .attempt_runner import AttemptRunner, RememberingRunner, ReplayCache
 from .attribution import HiddenRun, assemble, assemble_uncalled
 from .collect_checks import CheckRun, GraderFault, points_fault
+from .edit_search import OutOfTime
 from .exception_advice import suggest
 from .explain_file_parts_not_run import are_the_cause, as_note, explain_text, stopped_parts
-from .prove_line import EditedAttempts, IsRight, OutOfTime
+from .prove_line import EditedAttempts, IsRight
 from .public_calls import PublicCalls, PublicReplies, ask_public_calls, name_misconceptions
 from .results_folder import Settings as Settings
 from .results_folder import versions_of

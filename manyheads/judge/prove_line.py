@@ -1,9 +1,5 @@
 """Prove the line at which an attempt goes wrong. Every check passes after one edit of that line.
 
-Rules propose edits for each node of the syntax tree; likely and cheap edits come first. The search
-has limits of counts and of time. If the time runs out, the search reports no line, so a slow
-machine may find less, but never another line.
-
 Edited attempts run in the box. First, the *screen* tests many edits in one process, one after the
 other, which takes a tenth of the time. Then each promising edit is proved in a process that has run
 nothing else, as any attempt is. If one text leaves data for the next in the process of the screen,
@@ -12,12 +8,11 @@ that can only make a test useless.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress, islice, product
+from itertools import islice
 
 from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.replies import read_reply
@@ -26,128 +21,11 @@ from ..box.worker.messages import Call, Reply
 from ..checks.explain_exceptions import is_left_open, says_unwritten
 from ..checks.hidden_check import CheckOutcome
 from ..checks.runner import Exchange, target_of
-from ..result import MOST_LINES, CheckResult
+from ..result import CheckResult
 from ..submission import Source
 from .attempt_runner import AttemptRunner
-from .parts_reached_by_calls import LineEdit, parts_of
-from .single_edits import RULES
-
-# the longest code that is edited, not counting lines of comments
-MAX_LINES, MAX_CHARACTERS = 400, 20_000
-# characters of code in all edited texts together: each is loaded, and there is no time for more
-MAX_LOADED_CHARACTERS = 20_000_000
-MAX_EDITS = 4000  # of one text
-# bytes of all edited texts: in a text with an emoji, each character takes four bytes
-MAX_BYTES = MAX_EDITS * MAX_CHARACTERS
-TIERS_SOONER = 2  # An edit on the line of an exception is tried this many tiers sooner.
-
-
-def candidates(
-    source: Source, targets: Collection[str], raised_on: Collection[int] = ()
-) -> list[LineEdit]:
-    """Return the edits of the code that calls of these targets reach, likely ones first.
-
-    Edits are sorted by their tier, and then by their line. Each edited text occurs once, with its
-    lowest tier. The list is empty if the text cannot be parsed, or if the code or all edited texts
-    together are too long.
-
-    Args:
-        source: The attempt's text.
-        targets: The names of functions and classes.
-        raised_on: The lines of exceptions that ended failed calls.
-    """
-    code = [line for line in source.text.split("\n") if not line.lstrip().startswith("#")]
-    length = sum(map(len, code))
-    if len(code) > MAX_LINES or length > MAX_CHARACTERS:
-        return []
-    max_edits = min(MAX_EDITS, MAX_BYTES // sys.getsizeof(source.text))
-    edits: dict[str, LineEdit] = {}  # by the edited text
-    for edit in islice(_edits(source, targets), max_edits):
-        if not edit.line:  # it changes nothing
-            continue
-        text = edit.after.text
-        if text not in edits or edit.tier < edits[text].tier:
-            edits[text] = edit
-
-    def tier_and_line(edit: LineEdit) -> tuple[int, int]:
-        tier = edit.tier - TIERS_SOONER if edit.line in raised_on else edit.tier
-        return tier, edit.line
-
-    sorted_edits = sorted(edits.values(), key=tier_and_line)
-    return sorted_edits if len(sorted_edits) * length <= MAX_LOADED_CHARACTERS else []
-
-
-def _edits(source: Source, targets: Collection[str]) -> Iterator[LineEdit]:
-    """Yield the edits of all rules, part by part. Some edits change nothing."""
-    for code in parts_of(source, targets):
-        for rule, node in product(RULES, code.nodes):
-            yield from (code.edit(*change) for change in rule(code, node))
-
-
-BATCH = 16  # the edits that are screened together
-
-
-class OutOfTime(Exception):
-    """The time for a search is over, or an edited attempt did not answer in time."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The limits of a search.
-
-    Attributes:
-        edits: The most edits that are tried.
-        proofs: The most edits that are tested with every check.
-        seconds: The most time that the whole search may take.
-    """
-
-    edits: int = 1500
-    proofs: int = 10
-    seconds: float = 2.0
-
-
-def find_lines(
-    edits: Sequence[LineEdit],
-    screen: Callable[[Sequence[Source]], list[bool]],
-    passes: Callable[[Source], bool],
-    bounds: Bounds,
-) -> tuple[LineEdit, ...]:
-    """Return an edit for each proved line, in the order of lines.
-
-    After the first proof, only edits of the same category on other lines are tried. The result is
-    empty if no line is proved, or more than MOST_LINES are. It is also empty if the proofs run out,
-    because further lines may be as good.
-
-    Args:
-        edits: The edits, likely ones first.
-        screen: Returns for each edited attempt whether it is worth a proof: a quick test with some
-            of the failed calls.
-        passes: Returns whether an edited attempt passes every check, in a process that has run
-            nothing else.
-        bounds: The limits. `screen` and `passes` watch the time, and raise OutOfTime.
-    """
-    proved: dict[int, LineEdit] = {}  # by line
-    proof_count = 0
-
-    def may_be_proved(edit: LineEdit) -> bool:
-        is_same_category = all(p.category == edit.category for p in proved.values())
-        return edit.line not in proved and is_same_category
-
-    edits = edits[: bounds.edits]
-    for start in range(0, len(edits), BATCH):
-        batch = [*filter(may_be_proved, edits[start : start + BATCH])]
-        promising = compress(batch, screen([edit.after for edit in batch]))
-        # Tested once more for each edit, because a proof may rule out the rest of its batch.
-        for edit in filter(may_be_proved, promising):
-            proof_count += 1
-            if proof_count > bounds.proofs:
-                return ()
-            if passes(edit.after):
-                proved[edit.line] = edit
-            if len(proved) > MOST_LINES:
-                return ()
-    return tuple(proved[line] for line in sorted(proved))
-
+from .edit_search import Bounds, OutOfTime, candidates, find_lines
+from .parts_reached_by_calls import LineEdit
 
 SCREEN_CALLS = 8  # the most wrongly answered calls that the screen repeats with an edited attempt
 # The outcomes with which a search makes sense: a crash or a timeout may have other causes.

@@ -40,7 +40,7 @@ from ..result import (
 from ..submission import Submission, Unreadable, read_bytes, size_limit
 from ..submission import find_submitted_files as not_graded
 from ..submission.intake_journal import append, folder_lock, rows_of
-from .prove_line import Bounds
+from .edit_search import Bounds
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ATTEMPT_SUFFIXES = (".py", ".ipynb")

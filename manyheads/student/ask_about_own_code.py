@@ -29,8 +29,8 @@ from ..box.worker.messages import Build, Call, Reply, Step, TraceCall, Traced
 from ..checks.runner import cast, map_call, target_of
 from ..course import Exercise
 from ..diagnosis.fault_dictionary import FaultDictionary
+from ..judge.edit_search import candidates
 from ..judge.parts_reached_by_calls import LineEdit
-from ..judge.prove_line import candidates
 from ..judge.redact_hidden_inputs import Axes
 from ..judge.single_edits import name_of
 from ..submission import Source, proved_line

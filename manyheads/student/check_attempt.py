@@ -23,9 +23,10 @@ from ..diagnosis.fingerprint import comparable_fingerprint
 from ..diagnosis.observed_reply import summarise_copies
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.attribution import assemble, assemble_uncalled
+from ..judge.edit_search import Bounds, OutOfTime
 from ..judge.exception_advice import suggest
 from ..judge.explain_file_parts_not_run import are_the_cause, as_note, stopped_parts
-from ..judge.prove_line import Bounds, EditedAttempts, IsRight, OutOfTime
+from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_calls import (
     Attempt,
     PublicCalls,

@@ -23,8 +23,8 @@ from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.course_fault import CourseFault
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.collect_checks import GraderFault
+from manyheads.judge.edit_search import Bounds
 from manyheads.judge.nontrivial_answers import Probe
-from manyheads.judge.prove_line import Bounds
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import ProvedLine
 from tests.authoring.conftest import LinesOf

@@ -7,8 +7,8 @@ from itertools import chain
 from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
+from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import Source

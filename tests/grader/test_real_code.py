@@ -8,8 +8,8 @@ import pytest
 
 from manyheads.box.connection import Box
 from manyheads.course import Course
+from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import Bounds
 from manyheads.result import ExerciseResult
 from tests.diagnosis.both_sides import Sides
 

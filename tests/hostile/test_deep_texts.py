@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from manyheads.judge.edit_search import candidates
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import candidates
 from manyheads.submission import Source
 from manyheads.submission.source import DEEPEST
 

@@ -24,9 +24,9 @@ from manyheads.diagnosis.evidence import guards_of
 from manyheads.judge import exception_advice
 from manyheads.judge.attribute_public_replies import FunctionSummary, FunctionVerdict
 from manyheads.judge.choose_failure_of_visible_checks import ChosenFailure
+from manyheads.judge.edit_search import MAX_CHARACTERS, MAX_EDITS, MAX_LINES, candidates
 from manyheads.judge.exception_advice import suggest
 from manyheads.judge.explain_file_parts_not_run import are_the_cause
-from manyheads.judge.prove_line import MAX_CHARACTERS, MAX_EDITS, MAX_LINES, candidates
 from manyheads.submission import Source
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source import CODE_LIMIT, DEEPEST

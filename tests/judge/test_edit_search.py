@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from manyheads.judge.edit_search import MAX_EDITS, Bounds, OutOfTime, candidates, find_lines
 from manyheads.judge.parts_reached_by_calls import LineEdit
-from manyheads.judge.prove_line import MAX_EDITS, Bounds, OutOfTime, candidates, find_lines
 from manyheads.submission import Source
 
 MODULE = """\

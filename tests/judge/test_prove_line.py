@@ -6,8 +6,8 @@ import pytest
 
 from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise
+from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import Source
 from tests.make import edit_text

@@ -10,7 +10,7 @@ from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.prove_line import Bounds
+from manyheads.judge.edit_search import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.student import check_attempt as endless
 from manyheads.student.check_attempt import check_source

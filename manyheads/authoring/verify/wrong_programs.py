@@ -24,9 +24,9 @@ from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.bank import Bank, Namespace
 from ...diagnosis.recording_file import read
 from ...judge.attribute_public_replies import Attribution, attribute
+from ...judge.edit_search import Bounds, candidates
 from ...judge.grade_submission import Judge, Settings
 from ...judge.parts_reached_by_calls import LineEdit
-from ...judge.prove_line import Bounds, candidates
 from ...judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult, ProvedLine
