@@ -17,7 +17,7 @@ from pathlib import Path
 from manyheads.box import open_box
 from manyheads.box.level_and_device_names import Level
 from manyheads.course import Course, load_course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 
 ROOT = Path(__file__).parents[1]
 STARTS = 10

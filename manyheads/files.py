@@ -1,7 +1,8 @@
-"""Write files atomically, and keep the contents of many files on disk while a command runs.
+"""Write files atomically, and tell the person at the terminal what is wrong with a file.
 
-An interrupted write leaves either the old file or the new one. The contents of many files are kept
-on disk because the files of a whole class do not fit in memory.
+An interrupted write leaves either the old file or the new one. `CourseFault` is the error of all
+commands: its text says what is wrong, and which command to run next. `KeptContents` keeps the
+contents of many files on disk, because the files of a whole class do not fit in memory.
 """
 
 from __future__ import annotations
@@ -9,13 +10,67 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryFile
 from typing import IO, Self
 
-from .course_fault import CourseFault
+
+class CourseFault(Exception):
+    """Wrong usage, or a fault of the grader.
+
+    The text describes the problem and ends with the command to run next.
+    """
+
+
+def restore(path: object, released_by: str = "an instructor") -> str:
+    """Return the advice for a missing or damaged file that a release writes, in two sentences.
+
+    Args:
+        path: the file.
+        released_by: the person who makes releases, for example "an instructor".
+    """
+    return f"As {released_by}, make it with course release. Next: git checkout {quote(str(path))}"
+
+
+def location_of_error(
+    error: BaseException | None, is_ours: Callable[[Path], bool]
+) -> tuple[Path, int] | None:
+    """Return the file and the line of an error, or None if no file that counts is involved.
+
+    For a SyntaxError in a file that counts, this is the line that Python cannot parse. For other
+    errors, it is the innermost line of the traceback in a file that counts.
+
+    Args:
+        error: the error, if any.
+        is_ours: returns whether a file counts.
+    """
+    if error is None:
+        return None
+    if (
+        isinstance(error, SyntaxError)
+        and error.filename
+        and error.lineno
+        and is_ours(Path(error.filename))
+    ):
+        return Path(error.filename), error.lineno
+    frames = (
+        (Path(frame.filename), frame.lineno)
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+    )
+    return next(((path, line) for path, line in frames if line is not None and is_ours(path)), None)
+
+
+def describe_error(error: BaseException | None) -> str:
+    """Return the type and the message of an error, such as "ValueError: …".
+
+    The message of a SyntaxError is without the file and the line.
+    """
+    message = error.msg if isinstance(error, SyntaxError) else error
+    return f"{type(error).__name__}: {message}"
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:

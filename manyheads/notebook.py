@@ -38,8 +38,8 @@ from .box.without_namespaces import open_own_box
 from .checks.runner import LocalRecordingRunner
 from .course import Course, Exercise, find_course, load_course
 from .course.model import exercises_called, unknown
-from .course_fault import CourseFault
 from .diagnosis.recording_file import read
+from .files import CourseFault
 from .report.command_name import CALLED_AS, NOTEBOOK, as_called, next_alone, text_as_called
 from .report.report_content import attempt_words, label_of
 from .report.terminal import HintLine, exercise_report

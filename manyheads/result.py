@@ -12,8 +12,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from .course_fault import CourseFault
-from .files import write_whole
+from .files import CourseFault, write_whole
 
 Outcome = Literal["passed", "failed", "error", "timeout", "crashed", "skipped", "missing"]
 

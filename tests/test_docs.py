@@ -114,7 +114,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
         ),
         pytest.param(
             "architecture",
-            "`manyheads/course_fault.py` `spell`",
+            "`manyheads/files.py` `spell`",
             "spell",
             id="a function of no file",
         ),

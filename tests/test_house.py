@@ -161,7 +161,7 @@ def test_the_table_is_read_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "package"),
     [
-        ("manyheads/course_fault.py", "manyheads"),
+        ("manyheads/files.py", "manyheads"),
         ("manyheads/box/without_namespaces.py", "manyheads/box"),
         ("manyheads/box/worker/wire.py", "manyheads/box"),
         ("grader/checks/test_rotary.py", "grader/checks"),

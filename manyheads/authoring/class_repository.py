@@ -33,9 +33,8 @@ import yaml
 from ..checks.runner import LocalRecordingRunner, namespace_of
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import FOLDER, course_secret
-from ..course_fault import CourseFault
 from ..diagnosis.recording_file import read
-from ..files import os_error_as_fault, write_whole
+from ..files import CourseFault, os_error_as_fault, write_whole
 from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt

@@ -27,7 +27,7 @@ from ..checks.hidden_check import CheckOutcome
 from ..course import Course, CourseError, Exercise
 from ..course.final_scores import dates_of
 from ..course.model import FOLDER
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.

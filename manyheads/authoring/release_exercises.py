@@ -26,10 +26,9 @@ from ..box.worker.training import STEPS, Trainer
 from ..checks.runner import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
 from ..course.course_yaml_schema import Trainable
-from ..course_fault import CourseFault
 from ..diagnosis.bank import load_bank
 from ..diagnosis.recording_file import current
-from ..files import write_whole
+from ..files import CourseFault, write_whole
 from ..judge.judge_process import end_with_parent
 from ..judge.run_hidden_checks import Catalogue
 from ..student.train_model import (

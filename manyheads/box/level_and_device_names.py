@@ -5,7 +5,7 @@ This module imports almost nothing, so that commands start fast.
 
 from enum import StrEnum
 
-from ..course_fault import CourseFault
+from ..files import CourseFault
 
 
 class Level(StrEnum):

@@ -39,7 +39,7 @@ from ..box.worker.messages import (
     tensors_of,
 )
 from ..box.worker.result_form import Form, PartPath
-from ..course_fault import CourseFault, describe_error, location_of_error
+from ..files import CourseFault, describe_error, location_of_error
 from .answer import Answer, plain
 from .explain_exceptions import is_dtype_fault, is_refusal, kind_of
 

@@ -112,7 +112,7 @@ def _run() -> int:
     For a fault of the course, a package that is missing, or a file that this machine does not let
     us read or write, print one sentence. For any other exception, print its traceback.
     """
-    from ..course_fault import CourseFault
+    from ..files import CourseFault
 
     try:
         from .app import app

@@ -15,7 +15,7 @@ from typer import Argument, Exit, Option
 
 from ..course import Course, Exercise
 from ..course.model import exercises_called
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..report.report_content import as_json, as_lines, label_of
 from ..report.terminal import fitted_report, next_of, to_write
 from ..student.check_and_keep_result import (

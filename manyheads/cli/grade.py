@@ -18,7 +18,7 @@ from typer import Argument, Exit, Option
 from ..box.level_and_device_names import Device, Level
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable_cpu_count
 from ..judge.results_folder import Keys, Record, finish_changed_points, lock_results, seed_of_run
 from ..report.class_summary import GRAVE, NOBODY, ClassView

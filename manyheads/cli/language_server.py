@@ -19,7 +19,7 @@ from pygls.uris import to_fs_path
 
 from ..box.connection import Box
 from ..course import CourseError, find_course, load_course
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..report.command_name import as_called
 from ..report.report_content import Problem, problems
 from ..student.check_and_keep_result import Checks, OwnAttempt, read_own_attempt

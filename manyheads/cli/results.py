@@ -22,8 +22,7 @@ from ..box.level_and_device_names import Level
 from ..course import Course, CourseError, find_course, load_course
 from ..course.course_yaml_schema import shown_moment
 from ..course.final_scores import NAME, UNKNOWN_TIME, Decision, Decisions, final, of_the_absent
-from ..course_fault import CourseFault
-from ..files import os_error_as_fault, write_whole
+from ..files import CourseFault, os_error_as_fault, write_whole
 from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
 
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..printable_text import visible_line
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
 from . import Course

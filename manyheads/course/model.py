@@ -27,7 +27,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from ..box.worker.result_form import Form
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from .course_yaml_schema import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
 
 FIGURES = "figures"  # the name of a folder beside the lessons

@@ -24,7 +24,7 @@ from ..checks.hidden_check import Edit, EditError, Mutant
 from ..checks.runner import BrokenReference, namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from ..course.model import read_model
-from ..course_fault import CourseFault, describe_error, location_of_error
+from ..files import CourseFault, describe_error, location_of_error
 from ..result import Diagnosed
 from .compact_storage import from_rows, frozen, to_rows
 from .fingerprint import PROJECTIONS, ReplyFingerprint

@@ -27,7 +27,7 @@ from ..checks.explain_exceptions import KINDS
 from ..checks.hidden_check import Drawn
 from ..checks.preconditions import LeftOut
 from ..course import CourseError, Exercise
-from ..course_fault import restore
+from ..files import restore
 from ..submission import Source
 from .bank import MisconceptionText, sweeps_from_columns, sweeps_to_columns
 from .compact_storage import (

@@ -24,7 +24,7 @@ from ..checks.contract import CONTRACT
 from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner
 from ..course import Exercise
-from ..course_fault import CourseFault, describe_error, location_of_error
+from ..files import CourseFault, describe_error, location_of_error
 from .attempt_runner import ReplayCache
 
 FIXTURES = ("attempt", "reference", "draw")

@@ -21,7 +21,7 @@ from itertools import islice
 
 from ..box.level_and_device_names import Device
 from ..course import CourseError, load_course
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..submission import Submission
 from .judge_process import (
     JUDGE,

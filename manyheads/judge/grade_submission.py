@@ -21,11 +21,11 @@ from ..checks.explain_exceptions import join_sentences, sanitize
 from ..checks.hidden_check import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.runner import LocalRunner, namespace_of
 from ..course import Course, Exercise
-from ..course_fault import CourseFault
 from ..diagnosis import load_bank
 from ..diagnosis.fault_dictionary import FaultDictionary
 from ..diagnosis.fingerprint import is_comparable, replies_agree
 from ..diagnosis.recording_file import current
+from ..files import CourseFault
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import Source, Submission, proved_line, read_exercise
 from ..submission.source import LOAD_ERROR, NO_TEXT

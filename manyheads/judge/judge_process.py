@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..box.level_and_device_names import BoxUnavailable, Device
 from ..course import Course, load_course
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..result import with_total
 from ..submission import Submission
 from .results_folder import Graded as Graded

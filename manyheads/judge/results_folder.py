@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from ..box.level_and_device_names import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import with_neighbours
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..result import (
     ExerciseResult,
     HandedIn,

@@ -47,7 +47,7 @@ from ..checks.runner import (
     target_of,
 )
 from ..course import Course, Exercise
-from ..course_fault import location_of_error
+from ..files import location_of_error
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
 from .nontrivial_answers import all_right, choose_probe, require_nontrivial

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..box.level_and_device_names import Device, Level
 from ..course import Assignment, Course, Exercise
 from ..course.model import course_secret
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
 from ..report.report_content import (

@@ -23,7 +23,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.final_scores import Decisions, dates_of, with_excuses
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..printable_text import visible
 from ..report.class_summary import NOT_HELD
 from ..report.report_content import (

@@ -22,8 +22,7 @@ from urllib3 import PoolManager, ProxyManager, Retry
 from urllib3.exceptions import HTTPError
 
 from ..course import Course
-from ..course_fault import CourseFault
-from ..files import write_whole
+from ..files import CourseFault, write_whole
 from ..submission import ENDINGS, size_limit, too_large
 
 SECONDS = 30.0

@@ -35,8 +35,7 @@ from ..box.level_and_device_names import Level
 from ..course import Assignment, Course, CourseError
 from ..course.final_scores import Decisions, final, of_the_absent
 from ..course.model import course_secret
-from ..course_fault import CourseFault
-from ..files import write_whole
+from ..files import CourseFault, write_whole
 from ..judge.judge_process import GradePlan, SteadyJudge, usable_cpu_count
 from ..judge.run_hidden_checks import Catalogue
 from ..result import Result, with_not_readable

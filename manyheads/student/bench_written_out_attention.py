@@ -26,7 +26,7 @@ from rich.text import Text
 from torch import Tensor
 from torch.utils.benchmark import Timer
 
-from ..course_fault import CourseFault
+from ..files import CourseFault
 
 BATCH, HEADS, HEAD_DIM = 1, 12, 64
 ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes for each number

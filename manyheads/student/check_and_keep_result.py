@@ -25,8 +25,7 @@ from pydantic import BaseModel
 
 from ..course import Course, CourseError, Exercise
 from ..course.model import FOLDER, exercises_called
-from ..course_fault import restore
-from ..files import write_whole
+from ..files import restore, write_whole
 from ..result import ExerciseResult
 from ..submission import (
     ENDINGS,

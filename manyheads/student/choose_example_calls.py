@@ -28,9 +28,9 @@ from ..checks.hidden_check import Layer
 from ..checks.runner import cast, target_of
 from ..course import Exercise
 from ..course.course_yaml_schema import Axis, Signature
-from ..course_fault import CourseFault
 from ..diagnosis.fault_dictionary import FaultDictionary, StepWeights
 from ..diagnosis.observed_reply import Expected
+from ..files import CourseFault
 from ..judge.redact_hidden_inputs import Axes, axes_of
 
 SHOWN = 3  # how many steps of a call a title names

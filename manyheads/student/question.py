@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from ..course_fault import CourseFault
+from ..files import CourseFault
 
 LETTERS = "ABCD"
 NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end of the questions

@@ -39,7 +39,7 @@ from ..box.worker.training import NH, STEPS, C, T
 from ..checks.explain_exceptions import explain, is_undefined, kind_name, sanitize
 from ..course import CourseError, Exercise
 from ..course.course_yaml_schema import Trainable
-from ..course_fault import CourseFault, restore
+from ..files import CourseFault, restore
 from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source
 from .choose_example_calls import Example

@@ -21,8 +21,7 @@ from tempfile import TemporaryDirectory
 
 from ..course import Assignment, Course
 from ..course.course_yaml_schema import read_moment
-from ..course_fault import CourseFault
-from ..files import KeptContents
+from ..files import CourseFault, KeptContents
 from ..result import NOT_AS_IT_IS
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_text
 from .download_layouts import (

@@ -21,8 +21,7 @@ from shlex import quote
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course, Exercise
-from ..course_fault import CourseFault
-from ..files import os_error_as_fault, write_whole
+from ..files import CourseFault, os_error_as_fault, write_whole
 from .read import IntakeLimits, NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source import NO_TEXT, Source, decode_text
 

@@ -25,8 +25,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..course import Assignment, Course
 from ..course.course_yaml_schema import read_moment
-from ..course_fault import CourseFault
-from ..files import KeptContents, digest_of, name_in_error, write_whole
+from ..files import CourseFault, KeptContents, digest_of, name_in_error, write_whole
 from ..result import NOT_AS_IT_IS, HandedIn
 from . import ENDINGS, Unreadable, read_text
 from .find_submitted_files import (

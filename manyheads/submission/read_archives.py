@@ -26,8 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..course_fault import CourseFault
-from ..files import KeptContents
+from ..files import CourseFault, KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
 from .find_submitted_files import is_noise
 from .read import MIB, TOO_LARGE, TOO_MANY, Closed, IntakeLimits, archive_error

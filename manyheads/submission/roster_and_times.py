@@ -29,7 +29,7 @@ from pathlib import Path
 
 from ..course import Course
 from ..course.course_yaml_schema import read_moment
-from ..course_fault import CourseFault
+from ..files import CourseFault
 from ..printable_text import visible_line
 from .download_layouts import ALONE, Person, person_called
 from .find_submitted_files import is_noise, is_reserved, is_student, plain, printable_name

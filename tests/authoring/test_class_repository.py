@@ -314,7 +314,7 @@ STUB_LINE = b'    raise NotImplementedError("write this part")\n'
 
 STUB_THAT_EARNS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
 LACKS_ERRORS = (
-    "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.course_fault'"
+    "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.files'"
 )
 
 
@@ -341,7 +341,7 @@ def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over
     spoilt = (
         original.replace(STUB_LINE, STUB_THAT_EARNS)
         if name == SCRIPT
-        else remove_module(original, "manyheads/course_fault.py")
+        else remove_module(original, "manyheads/files.py")
     )
     assert spoilt != original
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():

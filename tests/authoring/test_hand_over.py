@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.authoring.class_repository import hand_over
 from manyheads.course import Course, load_course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.newer_python import MANIFEST
 from tests.make import RIGHT, TINY, content, git
 

@@ -10,7 +10,7 @@ import pytest
 from manyheads.authoring.class_repository import hand_over
 from manyheads.authoring.templates import as_they_are
 from manyheads.course import Course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from tests.authoring.test_hand_over import SCRIPT, add_manifest
 from tests.make import REPOSITORY, TINY, content, git
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from manyheads.authoring.record_fault_dictionary import recorded_weights
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
-from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import load, read
+from manyheads.files import CourseFault
 from manyheads.judge.run_hidden_checks import Catalogue
 from tests.authoring.same_recordings import differences
 from tests.make import REPOSITORY, content, replace

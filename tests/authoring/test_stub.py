@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.authoring.make_stub import STUB, strip, stub_notebook
 from manyheads.checks.hidden_check import CheckOutcome, Layer
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.read import read_notebook
 from tests.make import REPOSITORY
 

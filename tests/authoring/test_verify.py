@@ -20,7 +20,7 @@ from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.runner import BrokenReference, Implementation
 from manyheads.course import Course, CourseError, Exercise, load_course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.collect_checks import GraderFault
 from manyheads.judge.edit_search import Bounds

@@ -64,7 +64,7 @@ def run(
         *(
             (module, "--help")
             for module in (
-                "manyheads.course_fault",
+                "manyheads.files",
                 "typer",
                 "rich.console",
                 "manyheads.course.model",

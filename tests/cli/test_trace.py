@@ -18,8 +18,8 @@ from manyheads.cli.app import app
 from manyheads.cli.options import open_console
 from manyheads.cli.student import _letter, train
 from manyheads.course import Course, Exercise
-from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
+from manyheads.files import CourseFault
 from manyheads.student.choose_example_calls import examples
 from manyheads.student.trace import Followed, follow
 from manyheads.submission import Source

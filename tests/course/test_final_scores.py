@@ -21,7 +21,7 @@ from manyheads.course.course_yaml_schema import (
     shown_moment,
 )
 from manyheads.course.final_scores import NAME, Dates, Decisions, final, of_the_absent
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.report.class_summary import sentences
 from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total

@@ -23,7 +23,7 @@ from manyheads.course.model import (
     course_secret,
     with_neighbours,
 )
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.roster_and_times import read_roster
 
 from .conftest import COURSE

@@ -24,7 +24,7 @@ from manyheads.box.connection import Box
 from manyheads.box.level_and_device_names import Device
 from manyheads.course import load_course
 from manyheads.course.model import course_secret
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.judge.dask_cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.judge_process import GradePlan, WorkerLost

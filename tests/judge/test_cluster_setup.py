@@ -17,7 +17,7 @@ import pytest
 from distributed import Client, Event, LocalCluster, get_client
 
 from manyheads.course import load_course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.judge.dask_cluster import JudgeKeeper, RunSetup, _Workers
 from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.judge.results_folder import Keys, files_key

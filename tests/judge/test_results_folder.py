@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.course import Assignment, load_course
 from manyheads.course.course_yaml_schema import AssignmentRow, ExerciseRow
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.judge import results_folder
 from manyheads.judge.judge_process import report_unrecorded
 from manyheads.judge.results_folder import (

@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.box.level_and_device_names import Device, Level
 from manyheads.course import Course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import grade_pull_request as grade_room
 from manyheads.platforms.grade_pull_request import (

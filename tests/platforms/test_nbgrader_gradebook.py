@@ -20,7 +20,7 @@ from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
 from manyheads.course.final_scores import Decisions, final
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.platforms.nbgrader_gradebook import (
     GradebookWriter,
     KnownCell,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manyheads.course import Course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.platforms import read_pull_request
 from manyheads.platforms.grade_pull_request import MARK, write_comment
 from manyheads.platforms.read_pull_request import (

@@ -12,8 +12,8 @@ import torch
 from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Output, Raised, Reply
 from manyheads.course import Exercise
-from manyheads.course_fault import CourseFault
 from manyheads.diagnosis.recording_file import read
+from manyheads.files import CourseFault
 from manyheads.student.ask_about_own_code import (
     NOTHING,
     NUMBERS,

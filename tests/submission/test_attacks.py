@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import to_grade
 from manyheads.submission.roster_and_times import Roster, Student, read_roster

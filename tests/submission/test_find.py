@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course, load_course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.find_submitted_files import (
     NotGraded,
     closed_in,

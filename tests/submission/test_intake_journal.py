@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission import intake_journal
 from manyheads.submission.collect_downloads import LOCK, collect
 from manyheads.submission.intake_journal import folder_lock

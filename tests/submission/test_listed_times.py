@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission import find_submissions
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.intake_journal import handed_in, read_memory

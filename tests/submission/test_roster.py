@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course_fault import CourseFault
+from manyheads.files import CourseFault
 from manyheads.submission.roster_and_times import LARGEST, Roster, Student, read_roster
 
 

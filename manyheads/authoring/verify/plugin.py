@@ -25,9 +25,9 @@ from ...box import open_box
 from ...box.connection import Box
 from ...box.level_and_device_names import Level
 from ...course import Exercise, load_course
-from ...course_fault import CourseFault
 from ...diagnosis import BuiltMutant, load_bank
 from ...diagnosis.recording_file import current
+from ...files import CourseFault
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult

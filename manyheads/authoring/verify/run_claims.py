@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ...course import Course, Exercise
-from ...course_fault import CourseFault
 from ...diagnosis import load_bank
+from ...files import CourseFault
 from ...judge.collect_checks import points_fault
 from ...judge.run_hidden_checks import Catalogue
 from .plugin import NOTHING
