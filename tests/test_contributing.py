@@ -21,7 +21,7 @@ ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
 
 
 def functions(folder: str) -> list[tuple[str, ast.FunctionDef]]:
-    """The public functions of a room, each with its file."""
+    """The public functions of a package, each with its file."""
     definitions = [
         (path.name, n)
         for path in (ENGINE / folder).glob("*.py")

@@ -1,5 +1,5 @@
 """The pages in docs/ and the README name what there is, and have short sentences. architecture.md
-misses no room.
+misses no package.
 """
 
 import ast
@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from bench.names import _read, figures
-from tests.test_imports import ROOMS
+from tests.test_imports import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 ARCHITECTURE = ROOT / "docs/architecture.md"
 STRICT = ARCHITECTURE, ROOT / "docs/walks.md"  # their functions are looked up, too
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-# pages name an engine's file by its room, too
+# pages name an engine's file by its package, too
 ROOTS = ROOT, ENGINE, ROOT / "tests", ROOT / "exercises"
 # of projects that a page cites
 FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
@@ -98,7 +98,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "text", "name"),
     [
-        pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
+        pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a package"),
         pytest.param(
             "faq",
             "run `python tests/none/test_it.py > x`",
@@ -178,13 +178,13 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
 
 
 def test_every_package_of_the_engine_is_on_the_page_in_the_order_of_their_imports() -> None:
-    rooms = re.findall(
+    page_packages = re.findall(
         r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE
     )
     packages = {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.glob("*/__init__.py")}
     packages.add("box/worker")
-    differing = {*rooms} ^ packages
+    differing = {*page_packages} ^ packages
     assert not differing, f"the table in architecture.md and the packages differ in {differing}"
-    named = [room.replace("/", ".") for room in rooms]
-    expected = [room for room in ROOMS if room in named]
+    named = [package.replace("/", ".") for package in page_packages]
+    expected = [package for package in PACKAGES if package in named]
     assert named == expected, f"the table in architecture.md should have the order {expected}"

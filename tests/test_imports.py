@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).parents[1] / "manyheads"
-# Each room imports from rooms before it alone: data flows one way, and so do imports.
-ROOMS = (
+# Each package imports from packages before it alone: data flows one way, and so do imports.
+PACKAGES = (
     "printable_text",
     "files",
     "result",
@@ -75,27 +75,27 @@ def cycle_in(root: Path) -> list[str]:
     return []
 
 
-def room_of(name: str) -> str:
-    """The room of a module such as manyheads.box.worker.wire."""
+def package_of(name: str) -> str:
+    """The package of a module such as manyheads.box.worker.wire."""
     segments = name.split(".")[1:]
     return "box.worker" if segments[:2] == ["box", "worker"] else segments[0]
 
 
-def upward_in(root: Path, rooms: tuple[str, ...]) -> list[str]:
-    """Every import of a module from a later room."""
+def upward_in(root: Path, packages: tuple[str, ...]) -> list[str]:
+    """Every import of a module from a later package."""
     paths = modules(root)
     violations = []
     for name, path in paths.items():
-        if name == root.name:  # the package itself is in no room
+        if name == root.name:  # the engine itself is in no package
             continue
         for target in sorted(imported_modules(name, path, paths) - {root.name}):
-            if rooms.index(room_of(target)) > rooms.index(room_of(name)):
+            if packages.index(package_of(target)) > packages.index(package_of(name)):
                 violations.append(f"{name} imports {target}")
     return violations
 
 
 def test_no_room_imports_from_a_later_one() -> None:
-    assert upward_in(ENGINE, ROOMS) == []
+    assert upward_in(ENGINE, PACKAGES) == []
 
 
 def test_an_import_from_a_later_room_is_found(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def expect_gradients_awake(module: ImplementationModule, x: Tensor) -> None:
 
 Args = Sequence[Any]
 
-P = 0.5  # the dropout rate in `judge_modes_again`
+P = 0.5  # the rate of dropout where both modes are compared
 KEPT, OTHERWISE = (
     "state_kept",
     "is answered otherwise than by a fresh one: something of an earlier call is left",

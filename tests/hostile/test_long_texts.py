@@ -195,15 +195,17 @@ KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
     " of a notebook": notebook,
 }
 # candidates of lines are edits, and have a limit of their own
-ROOMS = ("judge", "submission", "diagnosis")
+PACKAGES = ("judge", "submission", "diagnosis")
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Every public function of these rooms that takes a source, and nothing that cannot be given
+    """Every public function of these packages that takes a source, and nothing that cannot be given
     here, such as a recording.
     """
     for info in (
-        module for room in ROOMS for module in iter_modules([ENGINE / room], f"manyheads.{room}.")
+        module
+        for package in PACKAGES
+        for module in iter_modules([ENGINE / package], f"manyheads.{package}.")
     ):
         for name, function in vars(import_module(info.name)).items():
             if (

@@ -204,10 +204,10 @@ class OperationLimit:
 class PlantedDifference:
     """Add a known difference to each result of PyTorch's fused attention.
 
-    The difference is another at every position, and depends on the result. An attempt that compares
-    fused attention with a written-out path must report exactly this difference. An attempt that
-    guesses a rounding error, looks at one sequence only, or computes with another input reports
-    another number.
+    The difference has another value at each position, and depends on the result. An attempt that
+    compares fused attention with a written-out path must report exactly this difference. An attempt
+    that guesses a rounding error, looks at one sequence only, or computes with another input
+    reports another number.
 
     Attributes:
         amount: one number of the result gets this amount times 1 to 3, the others at most a
