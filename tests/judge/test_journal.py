@@ -65,6 +65,14 @@ def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
     ).stdout
 
 
+def grade_output(run_course: Run, course: Path, submitted: Path, out: Path, *options: str) -> str:
+    """The output of `course grade` with one judge, which must end without a fault."""
+    arguments = ("--out", out, "--course", course, "--jobs", "1")
+    completed = run_course("grade", submitted, *arguments, *options)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
+
+
 def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
     while len(results_in(out)) < count and process.poll() is None:
         time.sleep(0.005)
@@ -79,19 +87,7 @@ def test_only_what_changed_is_graded_again(
     run_course: Run, tiny_copy: Path, submissions_folder: Path, tmp_path: Path
 ) -> None:
     def grade(*options: str) -> str:
-        completed = run_course(
-            "grade",
-            submissions_folder,
-            "--out",
-            out,
-            "--course",
-            tiny_copy,
-            "--jobs",
-            "1",
-            *options,
-        )
-        assert completed.returncode == 0, completed.stdout + completed.stderr
-        return completed.stdout
+        return grade_output(run_course, tiny_copy, submissions_folder, out, *options)
 
     out = tmp_path / "out"
     assert "5 submissions in" in grade()
@@ -121,21 +117,9 @@ def test_what_is_new_or_changed_is_graded_and_nothing_else_again(
         journal.
         """
         earlier = noted_in(out)
-        completed = run_course(
-            "grade",
-            submissions_folder,
-            "--out",
-            out,
-            "--course",
-            tiny_copy,
-            "--jobs",
-            "1",
-            *options,
-        )
-        assert completed.returncode == 0, completed.stdout + completed.stderr
-        return re.split(r" in \d", completed.stdout.splitlines()[-2])[0], noted_in(out)[
-            len(earlier) :
-        ]
+        output = grade_output(run_course, tiny_copy, submissions_folder, out, *options)
+        summary = re.split(r" in \d", output.splitlines()[-2])[0]
+        return summary, noted_in(out)[len(earlier) :]
 
     shutil.rmtree(submissions_folder)
     hand_in(submissions_folder, {"ada": RIGHT, "ben": RIGHT})
