@@ -1,6 +1,10 @@
 """The module with a KV cache: its description, and tests that explain a failure."""
 
-from manyheads.checks import assert_refused, check
+from manyheads.checks import (
+    Evidence,
+    assert_refused,
+    check,
+)
 from manyheads.checks.asserts import REFUSALS
 
 from . import _modules
@@ -40,13 +44,15 @@ class Cached(_modules.Subject):
         module = self.module(attempt, s, self.weights(draw, s))
         full = drawn_chunks(draw, s, s.block - 4, 3, 1)
         answers_to(module, full)[-1].must_return()
-        label = f"T = {s.block + 2} with block_size = {s.block}"
+        label = Evidence("T = {} with block_size = {}", s.block + 2, s.block)
         answer, accepted = module(draw(s.B, s.block + 2, s.C)), ("RuntimeError",)
         assert_refused(answer, label, also=accepted, suspect="context_unchecked")
         for past, T in ((full, 1), (full, 3), (full[:2], 3)):
             answer = answers_to(module, [*past, draw(s.B, T, s.C)])[-1]
             cached = sum(chunk.shape[1] for chunk in past)
-            label = f"a cache of {cached} tokens and {T} more, with block_size = {s.block},"
+            label = Evidence(
+                "a cache of {} tokens and {} more, with block_size = {},", cached, T, s.block
+            )
             uncounted = answer.raised is None and not forgets(module, s, draw)
             suspect = "cache_length_unchecked" if uncounted else ""
             assert_refused(answer, label, also=accepted, suspect=suspect)

@@ -12,6 +12,9 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Evidence,
+    Number,
+    Percent,
     Sizes,
     agrees,
     assert_finite,
@@ -117,7 +120,7 @@ def expect_unrounded(got, want, path=""):
     """Fail if the output is the right one, rounded to some decimals."""
     for decimals in range(1, 6) if got.shape == want.shape else ():
         evidence = with_path_name(
-            path, f"your output is the right one, rounded to {decimals} decimals"
+            path, Evidence("your output is the right one, rounded to {} decimals", decimals)
         )
         # with NaN the comparison is False: NaN is no rounded number
         is_rounded = (got - want.round(decimals=decimals)).abs().max() <= 1e-9
@@ -136,9 +139,12 @@ def expect_independent(subject, attempt, draw, s, weights, x):
     rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
     rows[:, channels] = draw.weights(3, s.hd, s.C)
     edited_weights = {**weights, "qkv.weight": rows.view(-1, s.C)}
-    should = (
-        f"another q, k, v in head {s.nh - 1} should move channels {channels[0]}…{channels[-1]} of"
-        f" {s.C}"
+    should = Evidence(
+        "another q, k, v in head {} should move channels {}…{} of {}",
+        s.nh - 1,
+        channels[0],
+        channels[-1],
+        s.C,
     )
     for path, options in subject.paths.items():
         module = subject.module(attempt, s, weights, **options)
@@ -149,8 +155,12 @@ def expect_independent(subject, attempt, draw, s, weights, x):
         )
         assert_same(base[:-1], module(edited).output[:-1], evidence)
         moved = changed_positions(base, module.with_parameters(edited_weights)(x), 2, 1e-5)
-        does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
-        evidence = f"with the identity for proj, {should}; it moves {does}"
+        does = (
+            Evidence("{} channels, {}…{}", len(moved), moved[0], moved[-1])
+            if moved
+            else "none of yours"
+        )
+        evidence = Evidence("with the identity for proj, {}; it moves {}", should, does)
         expect(moved == [*channels], with_path_name(path, evidence))
 
 
@@ -173,14 +183,14 @@ def expect_no_dropout_in_eval(build, weights, x, heads, path):
             not always_on, with_path_name(path, "two runs in eval mode differ"), "dropout_always_on"
         )
         for name in weights_without_effect(lambda w: build().with_parameters(w)(x), weights):
-            evidence = f"two runs in eval mode differ, whatever {name} is"
+            evidence = Evidence("two runs in eval mode differ, whatever {} is", name)
             expect(False, with_path_name(path, evidence), "params_not_registered")
         expect(False, with_path_name(path, "two runs in eval mode differ"))
     awake = at_two_seeds(build().in_training_mode(), x)
     if not torch.equal(*awake):
         is_steady = torch.equal(*at_two_seeds(build(dropout=0.0).in_training_mode(), x))
         setting = "without a word about dropout" if is_steady else "with dropout = 0"
-        evidence = f"made {setting} it drops in training all the same"
+        evidence = Evidence("made {} it drops in training all the same", setting)
         expect(False, with_path_name(path, evidence), "dropout_rate_fixed")
     evidence = "eval mode with dropout differs from training without: eval should do nothing at all"
     assert_same(awake[0], asleep[0], with_path_name(path, evidence))
@@ -275,7 +285,9 @@ def expect_weights_dropped(ask, ratio, path=""):
 def expect_share_dropped(ratio, path=""):
     """Fail unless the share of zeros in the output is the dropout rate."""
     zeros, error = share_of_zeros(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
-    evidence = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
+    evidence = Evidence(
+        "with dropout = {}, {} of the output is 0 in training", DROP, Percent(zeros)
+    )
     expect(abs(zeros - DROP) <= 8 * error, with_path_name(path, evidence))
 
 
@@ -290,14 +302,17 @@ def expect_scaled_up(alone, dropouts, path=""):
     largest, survivor = float(alone.max()), 1 / (1 - DROP) ** dropouts
     # the number of dropouts that would scale it up by this factor
     acted = math.log(largest, 1 / (1 - DROP)) if largest > 0 else 0.5
-    another = (
-        f"what a single token gives in training is not {survivor:.4g} times what it gives in eval"
-        " mode"
+    another = Evidence(
+        "what a single token gives in training is not {} times what it gives in eval mode",
+        Number(survivor),
     )
     expect(abs(acted - round(acted)) < 0.01, with_path_name(path, another))
-    scaled = (
-        f"with dropout = {DROP}, what survives in a single token should be scaled by"
-        f" {survivor:.4g}; yours is scaled by {largest:.4g}"
+    scaled = Evidence(
+        "with dropout = {}, what survives in a single token should be scaled by {}; "
+        "yours is scaled by {}",
+        DROP,
+        Number(survivor),
+        Number(largest),
     )
     error = 1e-4 * survivor
     suspect = "dropout_extra" if abs(largest - survivor / (1 - DROP)) < error else ""
@@ -337,7 +352,7 @@ def expect_written_out(module, x, cotangent, fused, name="it"):
     expect(not in_kernel and not (operations and operations.fused), fused, "delegated")
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()
-    expect(operations.made, f"nothing of what {name} does can be seen", "delegated")
+    expect(operations.made, Evidence("nothing of what {} does can be seen", name), "delegated")
     plain = module(x)
     if answer.raised is None and plain.raised is None:
         expect(agrees(answer.output, plain.output), WATCHED)

@@ -3,6 +3,7 @@
 from manyheads.checks import (
     CheckFailed,
     Evidence,
+    Listed,
     Number,
     agrees,
     assert_refused,
@@ -17,9 +18,11 @@ BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
 def expect_refused(answer, label, numbers):
     """Fail unless the call is refused with a ValueError, and not by an error further down."""
     if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
-        evidence = (
-            f"{label} ends in an error further down: check first, and raise a ValueError that names"
-            f" the {numbers}"
+        evidence = Evidence(
+            "{} ends in an error further down: check first, and raise a ValueError that "
+            "names the {}",
+            label,
+            numbers,
         )
         raise CheckFailed(evidence, "argument_unchecked")
     assert_refused(answer, label, suspect="argument_unchecked")
@@ -55,21 +58,21 @@ def expect_shapes(attempt, reference, arguments):
     """Fail unless each function takes these arguments by name and gives one tensor of the shape."""
     for name, kwargs in arguments.items():
         answer, expected = attempt.call(name, **kwargs), reference.call(name, **kwargs)
-        evidence = f"{name} should return one tensor; yours is {answer.kind_in_words}"
+        evidence = Evidence("{} should return one tensor; yours is {}", name, answer.kind_in_words)
         expect(answer.kind == "tensor", evidence, "interface")
-        assert_shape(answer, expected.shape, f"the output of {name}")
+        assert_shape(answer, expected.shape, Evidence("the output of {}", name))
 
 
 def expect_boolean_mask(name, mask):
     """Fail unless the answer of this function is a boolean tensor."""
-    evidence = f"{name} should return a tensor; yours is {mask.kind_in_words}"
+    evidence = Evidence("{} should return a tensor; yours is {}", name, mask.kind_in_words)
     expect(mask.kind == "tensor", evidence, "interface")
-    evidence = f"the mask should be of dtype bool; yours is {mask.dtype}"
+    evidence = Evidence("the mask should be of dtype bool; yours is {}", mask.dtype)
     expect(mask.dtype == "bool", evidence, "mask_not_bool")
 
 
 def evidence_of_fixed_sizes(fault, lesson, other_sizes):
-    """Return the evidence that a lesson's sizes are hard-coded, and the sizes that fail alone.
+    """Return the evidence of hard-coded sizes, and the names of the sizes that fail alone.
 
     Args:
         fault: a function of sizes (B, T, n_head, head_dim) that is true if they do not work.
@@ -78,10 +81,14 @@ def evidence_of_fixed_sizes(fault, lesson, other_sizes):
     """
     single = [(*lesson[:i], other_sizes[i], *lesson[i + 1 :]) for i in range(4)]
     names = zip(("B", "T", "n_head", "head_dim"), other_sizes, single, strict=True)
-    failing_sizes = [f"{name} = {size}" for name, size, sizes in names if fault(sizes)]
+    failing = [(name, size) for name, size, sizes in names if fault(sizes)]
     B, T, nh, hd = lesson
-    evidence = f"works for (B, T, C) = ({B}, {T}, {nh * hd}) with {nh} heads, but not for"
-    return f"{evidence} {' or '.join(failing_sizes) or 'other sizes'}", failing_sizes
+    evidence = Evidence(
+        "works for (B, T, C) = ({}, {}, {}) with {} heads, but not for", B, T, nh * hd, nh
+    )
+    failing_sizes = Listed([Evidence("{} = {}", name, size) for name, size in failing], " or ")
+    wrong_sizes = failing_sizes if failing else "other sizes"
+    return Evidence("{} {}", evidence, wrong_sizes), [name for name, _ in failing]
 
 
 def expect_same_alone(attempt, name, args, other_args, shape, at=(-1, -1), position="last"):
@@ -100,10 +107,13 @@ def expect_same_alone(attempt, name, args, other_args, shape, at=(-1, -1), posit
     """
     batched = attempt.call(name, *args, *other_args)
     alone = attempt.call(name, *(t[at].clone() for t in args), *other_args)
-    assert_shape(batched, shape, f"the output of {name}")
-    assert_shape(alone, shape[len(at) :], f"the output of {name}, without leading dimensions,")
-    evidence = (
-        f"{name}: what stands {position} of the leading dimensions gives something else when it"
-        " stands alone"
+    assert_shape(batched, shape, Evidence("the output of {}", name))
+    assert_shape(
+        alone, shape[len(at) :], Evidence("the output of {}, without leading dimensions,", name)
+    )
+    evidence = Evidence(
+        "{}: what stands {} of the leading dimensions gives something else when it stands alone",
+        name,
+        position,
     )
     expect(agrees(alone, batched[at]), evidence)

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Evidence,
+    Listed,
     Sizes,
     agrees,
     assert_finite,
@@ -237,26 +239,38 @@ class Subject:
         biases = sorted(
             name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers
         )
-        expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+        expect(
+            not biases,
+            Evidence("{} should not exist: bias=False", Listed(biases, " and ")),
+            "proj_bias",
+        )
         unbiased = sorted(
             name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in actual
         )
         expect(
-            not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias"
+            not unbiased,
+            Evidence("there is no {}, and there should be", Listed(unbiased, " and ")),
+            "proj_bias",
         )
-        lost = (
-            f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser"
-            " would not train it"
+        lost = Evidence(
+            "{} cannot be found among parameters(): an optimiser would not train it",
+            Listed(sorted(missing), " and "),
         )
         expect(not missing or extra, lost, "params_not_registered")
-        evidence = f"there are {sorted(actual)}; {sorted(expected)} are asked for"
+        evidence = Evidence(
+            "there are {}; {} are asked for", Listed(sorted(actual)), Listed(sorted(expected))
+        )
         expect(
             not extra,
-            evidence if len(evidence) < 300 else f"there are {len(extra)} parameters too many",
+            evidence
+            if len(str(evidence)) < 300
+            else Evidence("there are {} parameters too many", len(extra)),
             "params_extra",
         )
         for name, shape in expected.items():
-            evidence = f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)}"
+            evidence = Evidence(
+                "{} should have shape {}; yours has {}", name, shape, tuple(actual[name].shape)
+            )
             expect(tuple(actual[name].shape) == shape, evidence, "layer_widths")
         for options in self.paths.values():
             weights, inputs = self.weights_and_inputs(draw, s)
@@ -296,9 +310,9 @@ class Subject:
             weights, (x,) = self.weights_and_inputs(draw, replace_sizes(s, T=s.block + 1))
             module = self.module(attempt, s, weights, **options)
             module(x[:, 1:]).must_return()
-            label = f"T = {s.block + 1} with {self.room} {s.block}" + (
-                f" and {path}" if path else ""
-            )
+            label = Evidence("T = {} with {} {}", s.block + 1, self.room, s.block)
+            if path:
+                label = Evidence("{} and {}", label, path)
             assert_refused(module(x), label, also=("RuntimeError",), suspect="context_unchecked")
 
     @check(points=0.25, layer="hygiene")
@@ -365,7 +379,7 @@ class Subject:
             deaf = weights_without_effect(
                 lambda w: self.module(implementation, s, w)(*inputs), weights
             )
-            evidence = f"{differ}, whatever {deaf[0]} is" if deaf else differ
+            evidence = Evidence("{}, whatever {} is", differ, deaf[0]) if deaf else differ
             once = answer(1) if deaf else None
             parameter = once.module.parameters.get(deaf[0]) if once and once.reply.modules else None
             # A layer of another width keeps its own weights, because the given ones do not fit.
@@ -404,7 +418,7 @@ class Subject:
 
 def with_path_name(path, evidence):
     """Return the evidence, with the name of the path in front if there are two paths."""
-    return f"{path}: {evidence}" if path else evidence
+    return Evidence("{}: {}", path, evidence) if path else evidence
 
 
 def round_float32(tensor):
@@ -430,9 +444,12 @@ def expect_causal(subject, attempt, draw, s, weights, inputs):
             assert_finite(baseline, with_path_name(path, "the output"))
             moved = (baseline - after).abs().amax(dim=(0, 2)) > 1e-5 * baseline.abs().max()
             earliest = int(moved.nonzero()[0]) if moved.any() else s.T
-            change = (
-                f"editing positions {start}…{s.T - 1}{suffix} changes the output of position"
-                f" {earliest}"
+            change = Evidence(
+                "editing positions {}…{}{} changes the output of position {}",
+                start,
+                s.T - 1,
+                suffix,
+                earliest,
             )
             expect(earliest >= start, with_path_name(path, change))
             assert_finite(after, with_path_name(path, "the output"))
@@ -493,7 +510,7 @@ def judge_refused(subject, attempt, draw, s, *cases):
         answer = attempt.module(
             subject.name, *subject.given_arguments(s, **case).values()
         ).build_only()
-        label = " with ".join(f"{name} = {value}" for name, value in case.items())
+        label = Listed([Evidence("{} = {}", name, value) for name, value in case.items()], " with ")
         assert_refused(answer, label, suspect="divisibility_unchecked")
 
 
@@ -543,12 +560,16 @@ def expect_dtype_kept(subject, attempt, s, weights, inputs):
             suspect = "hard_coded_dtype" if subject.is_registered(several[0], s) else ""
             expect(
                 not works or dtype in works,
-                f"it works in {' '.join(works)} only: {dtype} fails",
+                Evidence("it works in {} only: {} fails", Listed(works, " "), dtype),
                 suspect,
             )
             for answer in map(subject.output, several):
                 follows = answer.dtype in (dtype, answer.kind)
-                expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
+                expect(
+                    follows,
+                    Evidence("{} in should give {} out, not {}", dtype, dtype, answer.dtype),
+                    suspect,
+                )
             assert_unmutated(several[0], suspect="input_mutated")
     return [answer for several in answers.values() for answer in several]
 

@@ -11,6 +11,9 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Listed,
+    Percent,
     assert_gradients_match,
     assert_matches,
     assert_shape,
@@ -95,7 +98,7 @@ class SeparateProjections(_modules.Subject):
         names = [*(name for name in state if name in got.module.parameters), "args.0"]
         try:
             assert_gradients_match(got, want, *names)
-        except AssertionError as failure:
+        except CheckFailed as failure:
             again = self.module(attempt.with_options(seed=1), s, state)(x)
             # Weights that are made anew in forward have no gradients to compare. If two weights are
             # one tensor, only one of the two can be changed.
@@ -106,7 +109,9 @@ class SeparateProjections(_modules.Subject):
                 return self.module(attempt, s, weights)(tokens).output
 
             if is_steady and can_change and is_cut(output, state, x, g, got, want):
-                evidence = f"{failure}; your gradients are not those of your own output"
+                evidence = Evidence(
+                    "{}; your gradients are not those of your own output", failure.evidence
+                )
                 raise CheckFailed(evidence, "gradient_cut") from None
             raise
         expect_gradients_awake(
@@ -135,12 +140,14 @@ class SeparateProjections(_modules.Subject):
                     " parameters"
                 )
                 expect(not hidden, evidence, "params_not_registered")
-            judge_names(actual, expected, s.block, f"qkv_bias is {bias}")
+            judge_names(actual, expected, s.block, Evidence("qkv_bias is {}", bias))
             for name, shape in expected.items():
                 strange = {*actual[name].shape}.difference(*expected.values())
-                message = (
-                    f"{name} should have shape {shape}; yours has {tuple(actual[name].shape)},"
-                    " whatever is asked for"
+                message = Evidence(
+                    "{} should have shape {}; yours has {}, whatever is asked for",
+                    name,
+                    shape,
+                    tuple(actual[name].shape),
                 )
                 expect(self.several or not strange, message, "hard_coded_shape")
                 assert_shape(torch.empty(actual[name].shape, device="meta"), shape, name)
@@ -173,9 +180,11 @@ class SeparateProjections(_modules.Subject):
             deaf = weights_without_effect(
                 lambda w: self.module(attempt.with_options(random=True), s, w)(x), weights
             )
-            names = ", ".join(deaf)
+            names = Listed(deaf)
             explanation = (
-                f"; {names} changes nothing: another is made in every call" if deaf else ""
+                Evidence("; {} changes nothing: another is made in every call", names)
+                if deaf
+                else ""
             )
             module = self.module(attempt.with_options(random=True), s, weights)
             alone = (module.with_options(seed=seed)(copies_of(x[:1, :1])).output for seed in (0, 1))
@@ -183,7 +192,9 @@ class SeparateProjections(_modules.Subject):
             suspect = "dropout_always_on" if awake else ""
             if deaf:
                 suspect = "params_not_registered"
-            evidence = f"even without dropout the same input gives two answers{explanation}"
+            evidence = Evidence(
+                "even without dropout the same input gives two answers{}", explanation
+            )
             expect(False, evidence, suspect)
         answer = self.module(attempt.with_options(random=True, runs=2), s, weights, dropout=0.5)(x)
         for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
@@ -223,9 +234,9 @@ class SeparateProjections(_modules.Subject):
             expect(not acts_twice, evidence, "dropout_extra")
             judge_misplaced(ask, x, *two, unmoved=near(awake, asleep).all(), heads=s.nh)
         of_head = "every head" if self.several else "the head"
-        evidence = (
-            f"with one token {of_head} should give all 0 or all of its value scaled up by"
-            " 1 / (1 − p)"
+        evidence = Evidence(
+            "with one token {} should give all 0 or all of its value scaled up by 1 / (1 − p)",
+            of_head,
         )
         expect(drops_heads, evidence)
         share = float(struck.double().mean())
@@ -233,7 +244,7 @@ class SeparateProjections(_modules.Subject):
         # A smaller error of the share shows in the mean below.
         expect(
             abs(share - P) <= (0.154 if self.several else 0.21),
-            f"with dropout = {P}, {share:.0%} is dropped",
+            Evidence("with dropout = {}, {} is dropped", P, Percent(share)),
         )
         awake, asleep = two
         error = 8 * awake.std(0) / len(awake) ** 0.5 + 1e-5 * asleep.abs().max()
@@ -309,7 +320,11 @@ def expect_shape(answer, shape, case, familiar, build, draw):
                 batch_sizes.add(B)
                 lengths.add(T)
         is_fixed = 1 in (len(batch_sizes), len(lengths))
-        expect(not is_fixed, f"it works for some sizes, but not for {case}", "hard_coded_shape")
+        expect(
+            not is_fixed,
+            Evidence("it works for some sizes, but not for {}", case),
+            "hard_coded_shape",
+        )
     assert_shape(answer, shape)
 
 
@@ -319,7 +334,11 @@ def expect_shorter_texts(module, x, T, d_out):
     answer = module(x[:, :T])
     if not works(answer, (B, T, d_out)) and works(module(x), (B, block, d_out)):
         suspect = "mask_not_sliced" if MISFIT.search(answer.message) else ""
-        expect(False, f"a full context of {block} tokens works; {T} tokens do not", suspect)
+        expect(
+            False,
+            Evidence("a full context of {} tokens works; {} tokens do not", block, T),
+            suspect,
+        )
     assert_shape(answer, (B, T, d_out))
 
 
@@ -339,9 +358,10 @@ def expect_past_kept(module, x, edited, start, d_out):
     """Fail unless answers before `start` stay when the tokens from there on are edited."""
     moves = moves_of_tokens(module, x, edited, d_out)[:, :start]
     early = (moves > 1e-5).any(0).nonzero().flatten().tolist()
-    evidence = (
-        f"the tokens from position {start} on were edited, and the answers at positions {early}"
-        " moved"
+    evidence = Evidence(
+        "the tokens from position {} on were edited, and the answers at positions {} moved",
+        start,
+        early,
     )
     expect(not early, evidence)
 
@@ -352,7 +372,9 @@ def expect_past_seen(module, x, edited, d_out):
     evidence = "one sequence of the batch was edited, and the answers for another one moved"
     expect(not (moves[1:] > 1e-5).any(), evidence)
     blind = [t for t in range(1, x.shape[1]) if moves[0, t] < 1e-9]
-    evidence = f"the token at position 1 was edited, and the answers at positions {blind} stayed"
+    evidence = Evidence(
+        "the token at position 1 was edited, and the answers at positions {} stayed", blind
+    )
     expect(not blind, evidence)
 
 
@@ -382,7 +404,7 @@ def expect_values(got, expected, alone):
     got = got.output
     assert_shape(got, expected.shape)
     starts_right = (got[:, 0] - expected[:, 0]).abs().max() <= 1e-5 * expected.abs().max()
-    name = "the output" if starts_right else f"token 0 {alone}; the output"
+    name = "the output" if starts_right else Evidence("token 0 {}; the output", alone)
     assert_matches(got, expected, name)
 
 
@@ -427,19 +449,27 @@ def judge_names(actual, expected, ctx, setting):
         "mask_is_parameter",
     )
     strays = [n for n in extra if n.rpartition(".")[0] in LAYERS and n.endswith(".bias")]
-    expect(not strays, f"{setting}, and {', '.join(strays)} is there all the same", "proj_bias")
+    expect(
+        not strays,
+        Evidence("{}, and {} is there all the same", setting, Listed(strays)),
+        "proj_bias",
+    )
     silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in actual]
-    expect(not silent, f"{setting}, and there is no {', '.join(silent)}", "proj_bias")
-    lost = f"{', '.join(missing)} cannot be found among the parameters"
+    expect(not silent, Evidence("{}, and there is no {}", setting, Listed(silent)), "proj_bias")
+    lost = Evidence("{} cannot be found among the parameters", Listed(missing))
     # the values tell whether it is hidden or was never made
     absent = all(n.startswith("out_proj") for n in missing)
     suspect = "" if absent else "params_not_registered"
-    expect(not missing or extra, f"{lost}: no optimiser will see them by that name", suspect)
-    expect(not missing, f"{lost}, though {len(extra)} of other names can", "params_extra")
+    expect(
+        not missing or extra, Evidence("{}: no optimiser will see them by that name", lost), suspect
+    )
+    expect(
+        not missing, Evidence("{}, though {} of other names can", lost, len(extra)), "params_extra"
+    )
     layers = "four" if "out_proj.weight" in expected else "three"
     expect(
         not extra,
-        f"there are {len(extra)} parameters beyond those of the {layers} layers",
+        Evidence("there are {} parameters beyond those of the {} layers", len(extra), layers),
         "params_extra",
     )
 
@@ -538,7 +568,7 @@ def judge_moved(subject, s, answer, of_fixed_device):
     ]
     expect(
         not plain,
-        f"the module moved, and a plain tensor {plain and plain[0]} stayed behind",
+        Evidence("the module moved, and a plain tensor {} stayed behind", plain and plain[0]),
         "mask_not_moved",
     )
     if not of_fixed_device:
@@ -547,4 +577,8 @@ def judge_moved(subject, s, answer, of_fixed_device):
             "the module moved after a call, and a tensor that was made in that call stayed behind",
         )
     registered = subject.is_registered(answer, s)
-    expect(False, f"the module moved, {of_fixed_device}", "hard_coded_device" if registered else "")
+    expect(
+        False,
+        Evidence("the module moved, {}", of_fixed_device),
+        "hard_coded_device" if registered else "",
+    )

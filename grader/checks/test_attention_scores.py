@@ -6,6 +6,7 @@ The functions compare, share out and mix, with any number of leading dimensions.
 import torch
 
 from manyheads.checks import (
+    Evidence,
     assert_differs,
     assert_matches,
     assert_shape,
@@ -71,7 +72,7 @@ def expect_right(attempt, name, label, *args):
 def expect_right_when_large(attempt, draw, name):
     """Fail unless a call with many tokens gives what the oracle gives."""
     args = [*arguments(draw, LARGE)[name].values()]
-    label = f"for {args[0].shape[-2]} tokens, the output of {name}"
+    label = Evidence("for {} tokens, the output of {}", args[0].shape[-2], name)
     expect_right(attempt, name, label, *args)
 
 
@@ -100,7 +101,7 @@ def test_leading_dimensions(attempt, draw, sizes):
         width = Tq if name == "attention_scores" else args[-1].shape[-1]
         last_index = tuple(size - 1 for size in args[0].shape[:-2])
         shape = (*args[0].shape[:-1], width)
-        expect_same_alone(attempt, name, args, (), shape, last_index, f"at {last_index}")
+        expect_same_alone(attempt, name, args, (), shape, last_index, Evidence("at {}", last_index))
 
 
 @check(
@@ -149,14 +150,19 @@ def test_attention_weights(attempt, draw, sizes):
     w = attempt.attention_weights(scores).output
     assert_shape(w, scores.shape, "the weights")
     negative = w < -TOLERANCE
-    expect(not negative.any(), f"{int(negative.sum())} of {w.numel()} weights are negative")
+    expect(
+        not negative.any(),
+        Evidence("{} of {} weights are negative", int(negative.sum()), w.numel()),
+    )
     sums = {
         "each key's weights": w.sum(-2),
         "the weights of a whole table": w.sum((-2, -1)),
         "all weights": w.sum(),
     }
     for label, total in sums.items():
-        assert_differs(total, torch.ones_like(total), f"{label} sum to 1: each query's should")
+        assert_differs(
+            total, torch.ones_like(total), Evidence("{} sum to 1: each query's should", label)
+        )
     are_shares = ((w.sum(-1) - 1).abs() <= TOLERANCE).all()
     expect(are_shares, "the weights of one query do not sum to 1")
     assert_matches(w, weights_oracle(scores), "the weights")

@@ -7,6 +7,8 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Percent,
     assert_differs,
     assert_finite,
     assert_matches,
@@ -110,19 +112,19 @@ def test_causal_mask(attempt, draw, sizes):
     lengths = (sizes.T, sizes.U, 1, draw.integer(*LARGE))
     masks = [attempt.causal_mask(T).output for T in lengths]
     for T, mask in zip(lengths, masks, strict=True):
-        assert_shape(mask, (T, T), f"causal_mask({T})")
+        assert_shape(mask, (T, T), Evidence("causal_mask({})", T))
         actual, expected = seen_in(mask, masks[0]), may_look(T)
         if torch.equal(actual, expected):
             continue
         is_swapped = T > 1 and torch.equal(actual, expected.mT)
         is_inverted = torch.equal(actual, ~expected)
         row, column = (actual != expected).nonzero()[0].tolist()
-        label = f"for T = {T}, row {row}, column {column}"
+        label = Evidence("for T = {}, row {}, column {}", T, row, column)
         expect(not is_swapped, "past and future are swapped: rows look")
         expect(not is_inverted, "True and False are swapped: True means may look")
-        expect(actual.diagonal().all(), f"for T = {T}, a token may not see itself")
-        expect(actual[expected].all(), f"{label}: a token of the past is hidden")
-        raise CheckFailed(f"{label}: a token of the future may be seen")
+        expect(actual.diagonal().all(), Evidence("for T = {}, a token may not see itself", T))
+        expect(actual[expected].all(), Evidence("{}: a token of the past is hidden", label))
+        raise CheckFailed(Evidence("{}: a token of the future may be seen", label))
 
 
 @check(
@@ -148,7 +150,14 @@ def test_rows_sum_to_one(attempt, draw, sizes):
         bad = (~is_one).nonzero().flatten().tolist()
         first_bad = bad[0] if bad else 0
         expect(
-            not bad, f"with T = {T}, {len(bad)} of {T} rows do not sum to 1, row {first_bad} first"
+            not bad,
+            Evidence(
+                "with T = {}, {} of {} rows do not sum to 1, row {} first",
+                T,
+                len(bad),
+                T,
+                first_bad,
+            ),
         )
 
 
@@ -162,7 +171,7 @@ def test_causality(attempt, draw, sizes):
     assert_shape(weights, shape, "the weights")
     ahead = (weights.abs() * hidden).amax(0)
     query, key = divmod(int(ahead.argmax()), sizes.T)
-    evidence = f"query {query} gives a weight to key {key}, which lies in its future"
+    evidence = Evidence("query {} gives a weight to key {}, which lies in its future", query, key)
     expect(ahead.max() <= TOLERANCE, evidence)
     assert_same(weights, edited, "scores above the diagonal were edited, and weights moved")
 
@@ -184,7 +193,7 @@ def test_mask_scores(attempt, draw, sizes):
         masked = attempt.mask_scores(scores, mask).output
         assert_shape(masked, scores.shape, "the masked scores")
         count = int(masked.isnan().sum())
-        expect(not count, f"{count} of {masked.numel()} masked scores are NaN")
+        expect(not count, Evidence("{} of {} masked scores are NaN", count, masked.numel()))
         distance = difference(masked.masked_fill(mask, 0), scores.masked_fill(mask, 0))
         is_inverted = distance <= TOLERANCE and not mask.all()
         expect(not is_inverted, "scores whose mask is False are still there")
@@ -192,7 +201,10 @@ def test_mask_scores(attempt, draw, sizes):
         assert_matches(visible, scores.masked_fill(~mask, 0), "what the mask lets through")
         weights = after_softmax(masked)
         share = float((weights * ~mask).nan_to_num(1.0).max())
-        expect(share <= TOLERANCE, f"a hidden key still gets a share of {share:.0%} among {among}")
+        expect(
+            share <= TOLERANCE,
+            Evidence("a hidden key still gets a share of {} among {}", Percent(share), among),
+        )
         assert_matches(weights, weights_oracle(scores, mask), "the softmax of the masked scores")
 
 
@@ -209,10 +221,11 @@ def test_leading_dimensions(attempt, draw, sizes):
         ("causal_weights", (square,), (square[-1, -1].clone(),)),
     ):
         batched = attempt.call(name, *args)
-        assert_shape(batched, args[0].shape, f"the output of {name}")
-        evidence = (
-            f"{name}: what stands last of the leading dimensions gives something else when it"
-            " stands alone"
+        assert_shape(batched, args[0].shape, Evidence("the output of {}", name))
+        evidence = Evidence(
+            "{}: what stands last of the leading dimensions gives something else when it "
+            "stands alone",
+            name,
         )
         assert_same(batched[-1, -1], attempt.call(name, *alone), evidence)
 
@@ -237,7 +250,9 @@ def test_causal_weights(attempt, draw, sizes):
     calls(longer)
     for scores, answer in zip((short, longer), calls.ask(), strict=True):
         length = len(scores[0])
-        label = f"asked for {T - 5} tokens and then for {T}, the weights for {length}"
+        label = Evidence(
+            "asked for {} tokens and then for {}, the weights for {}", T - 5, T, length
+        )
         assert_matches(answer, weights_oracle(scores, may_look(length)), label)
 
 
@@ -257,7 +272,7 @@ def expect_gradient(attempt, reference, name, cotangent, visible, *args):
     got, want = (
         c.with_options(cotangent=cotangent).call(name, *args) for c in (attempt, reference)
     )
-    assert_shape(got, cotangent.shape, f"the output of {name}")
+    assert_shape(got, cotangent.shape, Evidence("the output of {}", name))
     gradient, (scores, *mask) = got.gradient("args.0"), args
     if gradient is None:
         weights = after_softmax(got)
@@ -265,14 +280,14 @@ def expect_gradient(attempt, reference, name, cotangent, visible, *args):
         is_cut = weights.isfinite().all() and difference(moved, weights) > TOLERANCE
         depends = ", though the output depends on them" if is_cut else ""
         suspect = "gradient_cut" if is_cut else ""
-        raise CheckFailed(f"{name}: no gradient reaches the scores{depends}", suspect)
-    assert_shape(gradient, scores.shape, f"the gradient of {name}")
+        raise CheckFailed(Evidence("{}: no gradient reaches the scores{}", name, depends), suspect)
+    assert_shape(gradient, scores.shape, Evidence("the gradient of {}", name))
     actual, expected = (g.masked_fill(~visible, 0) for g in (gradient, want.gradient("args.0")))
     try:
-        assert_matches(actual, expected, f"{name}: the gradient of the scores")
+        assert_matches(actual, expected, Evidence("{}: the gradient of the scores", name))
     except CheckFailed as failed:
         is_cut = is_cut_in_part(attempt, got, want, cotangent)
-        raise CheckFailed(str(failed), "gradient_cut" if is_cut else "") from None
+        raise CheckFailed(failed.evidence, "gradient_cut" if is_cut else "") from None
 
 
 CONTRACT = [

@@ -5,6 +5,7 @@ from functools import partial
 import torch
 
 from manyheads.checks import (
+    Evidence,
     Sizes,
     assert_finite,
     assert_same,
@@ -145,7 +146,7 @@ def test_padding_unheard(attempt, draw):
         baseline = output(attempt, s, weights, x, context, keep)
         after = output(attempt, s, weights, x, edited, keep)
         assert_finite(baseline)
-        evidence = f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output"
+        evidence = Evidence("other padding (T_q = {}, T_k = {}) changes the output", s.T_q, s.T_k)
         assert_same(after, baseline, evidence)
 
 
@@ -169,9 +170,12 @@ def test_hears_all(attempt, draw):
                 after = layer(attempt, s, weights)(x, edited, mask).output
                 deaf = (relative_change(baseline, after) < 1e-9).any(0)
                 queries = deaf.nonzero().flatten().tolist()[:8]
-                evidence = (
-                    f"{how} keep, the {ordinal} real context token is edited, and the outputs of"
-                    f" queries {queries} stay as they were"
+                evidence = Evidence(
+                    "{} keep, the {} real context token is edited, and the outputs of queries {} "
+                    "stay as they were",
+                    how,
+                    ordinal,
+                    queries,
                 )
                 expect(not queries, evidence)
 
@@ -214,10 +218,14 @@ def test_heads_apart(attempt, draw, sizes):
         rows[channels] = draw.weights(s.hd, rows.shape[-1])
     after = layer(attempt, s, edited)(*inputs)
     changes = changed_positions(baseline, after, axes=2, tolerance=1e-5)
-    evidence = (
-        f"rows {channels[0]}…{channels[-1]} of W_query, W_key and W_value were edited, out_proj"
-        f" passes everything on, and channels {changes[:8]} moved: head {s.nh - 1} owns those from"
-        f" {channels[0]}"
+    evidence = Evidence(
+        "rows {}…{} of W_query, W_key and W_value were edited, out_proj passes "
+        "everything on, and channels {} moved: head {} owns those from {}",
+        channels[0],
+        channels[-1],
+        changes[:8],
+        s.nh - 1,
+        channels[0],
     )
     expect(changes == channels, evidence)
 
@@ -235,7 +243,9 @@ def test_values(attempt, reference, draw, sizes):
     for T, tied in ((6, {}), (5, {}), (10, {"nh": 3, "hd": 10})):
         s = SIZES(draw, T_q=T, T_k=T, **tied)
         weights, (x, context, _) = MODULE.weights_and_inputs(draw, s, 1.5)
-        expect_right(s, weights, (x, context), f"with {T} tokens on both sides, the output")
+        expect_right(
+            s, weights, (x, context), Evidence("with {} tokens on both sides, the output", T)
+        )
 
 
 @check(
@@ -249,7 +259,7 @@ def test_values_with_padding(attempt, reference, draw, sizes):
     for s, label in (
         (sizes, ""),
         (replace_sizes(sizes, B=1), "for a single sequence, the output"),
-        (large, f"with T_q = {large.T_q} and T_k = {large.T_k}, the output"),
+        (large, Evidence("with T_q = {} and T_k = {}, the output", large.T_q, large.T_k)),
     ):
         weights, inputs = MODULE.weights_and_inputs(draw, s, 1.5)
         MODULE.assert_matches(attempt, reference, s, weights, inputs, label)

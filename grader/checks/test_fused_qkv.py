@@ -7,7 +7,10 @@ import torch
 from manyheads.checks import (
     ComparedWithModule,
     Entries,
+    Evidence,
+    Listed,
     OperationLimit,
+    Percent,
     Sizes,
     agrees,
     assert_finite,
@@ -104,7 +107,9 @@ def test_single_token(attempt, draw, sizes):
         }
         for label, guess in guesses.items():
             same = torch.allclose(answer.output, guess, atol=1e-4)
-            expect(not same, f"a token alone should get v, projected; yours gets {label}")
+            expect(
+                not same, Evidence("a token alone should get v, projected; yours gets {}", label)
+            )
     assert_matches(answer, v @ proj.mT)
 
 
@@ -139,11 +144,11 @@ def test_values(attempt, draw, sizes):
     # With these sizes a product of q and k without the transpose fits, too.
     for tied in (replace_sizes(s, T=s.hd), replace_sizes(s, T=s.C // 3, nh=3)):
         (x,) = MODULE.inputs(draw, tied, 1.5)
-        name = f"with {tied.T} tokens, as many as channels of a head, the output"
+        name = Evidence("with {} tokens, as many as channels of a head, the output", tied.T)
         expect_values(attempt, tied, weights, x, name)
     s = shared.LARGE(draw)
     weights, (x,) = MODULE.weights_and_inputs(draw, s, 1.5)
-    name = f"with {s.nh} heads and {s.T} tokens, the output"
+    name = Evidence("with {} heads and {} tokens, the output", s.nh, s.T)
     expect_values(attempt, s, weights, x, name)
 
 
@@ -157,10 +162,12 @@ def expect_heads_in_order(proj, n_head, got, want):
     close = torch.isclose(actual[:, None], expected, atol=1e-4).flatten(2).all(-1)
     for h, row in enumerate(close.tolist()):
         source = row.index(True) if any(row) else h
-        evidence = f"before proj, the channels of head {h} hold what head {source} has worked out"
+        evidence = Evidence(
+            "before proj, the channels of head {} hold what head {} has worked out", h, source
+        )
         expect(source == h, evidence)
     right_heads = int(close.diagonal().sum())
-    evidence = f"{right_heads} of {n_head} heads are right, the others are not"
+    evidence = Evidence("{} of {} heads are right, the others are not", right_heads, n_head)
     expect(right_heads in (0, n_head), evidence)
 
 
@@ -207,9 +214,10 @@ def test_drops_output(attempt, draw):
     shared.expect_share_dropped(ratio)
     means = ratio.mean(dim=(1, 2))
     bias = abs(float(means.mean()) - 1)
-    evidence = (
-        f"averaged over many runs, training is {bias:.0%} away from eval mode: what survives is to"
-        " be scaled up"
+    evidence = Evidence(
+        "averaged over many runs, training is {} away from eval mode: what survives is "
+        "to be scaled up",
+        Percent(bias),
     )
     expect(bias <= 8 * float(means.std()) / shared.COPIES**0.5 + 1e-9, evidence)
 
@@ -270,19 +278,25 @@ def expect_heads(attention, twin, size, C, nh):
     if "NotImplementedError" in bases:
         answer.must_return()  # not written yet, which shows nothing about sizes
     if bases and twin.on_device("meta")(on_meta).raised is None:
-        evidence = f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2'
+        evidence = Evidence(
+            'gpt2_attention("{}") is refused: its sizes are not those of GPT-2', size
+        )
         expect(not {"ValueError", "AssertionError"} & {*bases}, evidence, "gpt2_sizes")
         fits = "RuntimeError" not in bases or attention.on_device("meta")(on_meta).raised is None
-        evidence = f"{size} should take tokens of {C} channels; yours does not"
+        evidence = Evidence("{} should take tokens of {} channels; yours does not", size, C)
         expect(fits, evidence, "gpt2_sizes")
     width = answer.module.parameters.get("qkv.weight")
-    evidence = f"{size} should have n_embd = {C}; yours has {width and width.shape[-1]}"
+    evidence = Evidence(
+        "{} should have n_embd = {}; yours has {}", size, C, width and width.shape[-1]
+    )
     expect(width is None or width.shape[-1] == C, evidence, "gpt2_sizes")
     head_width = channels_of_one_head(answer.output, x)
     is_right = head_width == C // nh or head_width == channels_of_one_head(
         twin.with_parameters(weights)(x).output, x
     )
-    evidence = f"a head of {size} should be {C // nh} channels wide; yours is {head_width} wide"
+    evidence = Evidence(
+        "a head of {} should be {} channels wide; yours is {} wide", size, C // nh, head_width
+    )
     expect(is_right, evidence, "gpt2_sizes")
 
 
@@ -322,7 +336,9 @@ def expect_block(attention, twin, size, C):
         return answer.raised is None or answer.raised.type == "GeneratorExit"
 
     for T, expected, does in ((GPT2_BLOCK, True, "refuses"), (GPT2_BLOCK + 1, False, "takes")):
-        evidence = f"{size} should take {GPT2_BLOCK} tokens and no more; yours {does} {T}"
+        evidence = Evidence(
+            "{} should take {} tokens and no more; yours {} {}", size, GPT2_BLOCK, does, T
+        )
         is_right = takes(attention, T) is expected or takes(twin, T) is not expected
         expect(is_right, evidence, "gpt2_sizes")
 
@@ -336,7 +352,7 @@ def expect_no_dropout(attention, twin, size, C):
         return agrees(loaded.in_training_mode()(x).output, loaded(x).output)
 
     steady, twin_steady = is_steady(attention.with_options(random=True)), is_steady(twin)
-    evidence = f"{size} should be made without dropout; yours drops in training mode"
+    evidence = Evidence("{} should be made without dropout; yours drops in training mode", size)
     expect(steady or not twin_steady, evidence, "gpt2_sizes")
 
 
@@ -346,9 +362,11 @@ def test_gpt2_refuses(attempt):
     single = attempt.with_options(dtype="float32")
     for size in ("big", "m", "tiny"):
         answer = single.module("gpt2_attention", size).without_init().build_only()
-        assert_refused(answer, f'gpt2_attention("{size}")', suspect="argument_unchecked")
+        assert_refused(answer, Evidence('gpt2_attention("{}")', size), suspect="argument_unchecked")
         missing = [name for name in GPT2 if name not in answer.message]
-        evidence = f"the message does not list {' and '.join(missing)}: say which names there are"
+        evidence = Evidence(
+            "the message does not list {}: say which names there are", Listed(missing, " and ")
+        )
         expect(not missing, evidence)
     small = single.module("gpt2_attention", "small").without_init()
     width = small.build_only().module.parameters.get("qkv.weight")  # which another check judges

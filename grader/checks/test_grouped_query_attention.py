@@ -147,9 +147,15 @@ def test_groups(attempt, draw, sizes, weights, x):
         channels = changed_positions(baseline, after, axes=2, tolerance=1e-5)
         heads = sorted({c // s.hd for c in channels})
         expected = [*range(h * group, (h + 1) * group)]
-        evidence = (
-            f"another head {h} of keys and values moves the query heads {heads}; with {s.nkv} for"
-            f" {s.nh} heads it should move {expected[0]}…{expected[-1]} (proj passes everything on)"
+        evidence = Evidence(
+            "another head {} of keys and values moves the query heads {}; with {} for {} "
+            "heads it should move {}…{} (proj passes everything on)",
+            h,
+            heads,
+            s.nkv,
+            s.nh,
+            expected[0],
+            expected[-1],
         )
         expect(heads == expected, evidence)
 
@@ -178,7 +184,7 @@ def test_both_ends(attempt, reference, draw):
     for nkv, hd, B in ((15, 4, 7), (1, 6, 2)):
         s = SIZES(draw, nkv=nkv, hd=hd, B=B)
         weights, inputs = MODULE.weights_and_inputs(draw, s, 1.5)
-        label = f"with n_kv_head = {nkv} of {s.nh}, the output"
+        label = Evidence("with n_kv_head = {} of {}, the output", nkv, s.nh)
         MODULE.assert_matches(attempt, reference, s, weights, inputs, label)
 
 
@@ -196,8 +202,10 @@ def test_values(attempt, reference, draw):
     ]
     ordinary, low = MODULE.weights_and_inputs(draw, s, 1.5), MODULE.low_scores(draw, s)
     cases = [(s, *ordinary, ""), (s, *low, "with low scores, the output")]
-    large_label = f"with {large.nkv} for {large.nh} heads and {large.T} tokens, the output"
-    more_cases = [(n, f"with {n.T} tokens, the output") for n in tied]
+    large_label = Evidence(
+        "with {} for {} heads and {} tokens, the output", large.nkv, large.nh, large.T
+    )
+    more_cases = [(n, Evidence("with {} tokens, the output", n.T)) for n in tied]
     for n, label in (*more_cases, (large, large_label)):
         cases.append((n, *MODULE.weights_and_inputs(draw, n, 1.5), label))
     for case in cases:
@@ -261,7 +269,9 @@ def test_cache_bytes(attempt, draw):
             n_layer,
         )
         expect(times == 1, evidence, "cache_bytes")  # every other number is this mistake
-        evidence = f"kv_cache_bytes should give an int; yours gives {answer.kind_in_words}"
+        evidence = Evidence(
+            "kv_cache_bytes should give an int; yours gives {}", answer.kind_in_words
+        )
         expect(answer.kind in ("int", "int64"), evidence, "interface")
 
 

@@ -7,6 +7,8 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Listed,
     agrees,
     assert_finite,
     assert_matches,
@@ -34,7 +36,7 @@ def layer(implementation, s, weights):
 def expect_outputs(got, want, label):
     """Fail unless y of every call is the reference's."""
     for n, (answer, expected) in enumerate(zip(got, want, strict=True), 1):
-        assert_matches(answer["y"], expected["y"], f"{label}, y of call {n}")
+        assert_matches(answer["y"], expected["y"], Evidence("{}, y of call {}", label, n))
 
 
 def expect_chunks(attempt, reference, s, weights, chunks, label):
@@ -63,7 +65,7 @@ def test_shape(attempt, draw, sizes, weights):
         assert_shape(module(x)["y"], x.shape, "y")
     chunks = drawn_chunks(draw, sizes, 4, 1, 9)
     for n, (answer, x) in enumerate(zip(answers_to(module, chunks), chunks, strict=True), 1):
-        assert_shape(answer["y"], x.shape, f"y of call {n}")
+        assert_shape(answer["y"], x.shape, Evidence("y of call {}", n))
 
 
 @check(points=0.25, layer="finite")
@@ -89,10 +91,10 @@ def test_causal(attempt, draw, sizes, weights):
         answers_to_edited = answers_to(module, edited)
         baseline, after = (outputs(several, chunks) for several in (answers, answers_to_edited))
         changes = differs(baseline[n], after[n]).amax((0, 2))
-        edit = f"a change of the tokens from {t} on, in chunk {n + 1},"
+        edit = Evidence("a change of the tokens from {} on, in chunk {},", t, n + 1)
         earliest = int(changes.nonzero()[:1].sum())
-        expect(not changes[:t].any(), f"{edit} reaches the token {earliest} of it")
-        expect(changes[t:].all(), f"{edit} does not reach all of these")
+        expect(not changes[:t].any(), Evidence("{} reaches the token {} of it", edit, earliest))
+        expect(changes[t:].all(), Evidence("{} does not reach all of these", edit))
 
 
 @check(points=0.25, layer="causality")
@@ -123,7 +125,7 @@ def test_one_call(attempt, reference, draw, sizes):
     lengths = 11, 1, s.block
     for T, nh in (*((T, s.nh) for T in lengths), (9, 1), (s.hd, s.nh), (s.nh, s.nh), (10, 3)):
         weights, x = MODULE.weights(draw, s), draw(s.B, T, s.C)
-        label = f"with {T} tokens and {nh} heads, y"
+        label = Evidence("with {} tokens and {} heads, y", T, nh)
         MODULE.assert_matches(attempt, reference, replace_sizes(s, nh=nh), weights, (x,), label)
     module = layer(attempt, s, weights)
     awake = [
@@ -165,9 +167,10 @@ def test_new_queries_alone(attempt, reference, draw, sizes, weights):
         for shape in got.reply.operations.shapes
         if shape[-2:] == (13, 13) and prod(shape[:-2]) >= sizes.B
     ]
-    evidence = (
-        f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is"
-        " made: queries of past tokens are made again"
+    evidence = Evidence(
+        "with 9 tokens in the cache and 4 new ones, a tensor of shape {} is made: "
+        "queries of past tokens are made again",
+        squares and squares[0],
     )
     expect(not squares, evidence, "cache_recomputed")
 
@@ -181,7 +184,7 @@ def test_chunks(attempt, reference, draw, sizes):
     """gives chunks of any sizes what a single call gives"""
     large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
     cases = [
-        (sizes, lengths, f"in chunks of {', '.join(map(str, lengths))}")
+        (sizes, lengths, Evidence("in chunks of {}", Listed(lengths)))
         for lengths in ((4, 9), (9, 4), (1, 8, 2, 5), (8, 8, 1))
     ]
     for s, lengths, label in (*cases, (large, (20, 43, 1), "with 9 heads and 64 tokens")):

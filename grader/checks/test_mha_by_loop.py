@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.checks import (
+    Evidence,
+    Listed,
     Sizes,
     StandIn,
     assert_finite,
@@ -113,13 +115,18 @@ def test_causal(attempt, draw, sizes):
         edited = x.clone()
         edited[:, t, 1:] = draw(s.B, s.C - 1)
         positions = where_changed(baseline, checked_output(attempt, s, weights, edited), 1)
-        early = " and ".join(str(p) for p in positions if p < t)
-        evidence = (
-            f"a change of token {t} should reach the tokens {t}…{s.T - 1}; in yours it reaches"
-            f" token {early}"
+        early = [p for p in positions if p < t]
+        evidence = Evidence(
+            "a change of token {} should reach the tokens {}…{}; in yours it reaches token {}",
+            t,
+            t,
+            s.T - 1,
+            Listed(early, " and "),
         )
         expect(not early, evidence)
-        expect(t in positions, f"a change of token {t} does not reach token {t} itself")
+        expect(
+            t in positions, Evidence("a change of token {} does not reach token {} itself", t, t)
+        )
 
 
 @check(
@@ -134,8 +141,11 @@ def test_sequences_apart(attempt, draw, sizes, weights, x):
     edited[b] = draw(s.T, s.C)
     baseline, after = (checked_output(attempt, s, weights, tokens) for tokens in (x, edited))
     leaks = [p for p in where_changed(baseline, after, 0) if p != b]
-    evidence = (
-        f"a change of sequence {b} of {s.B} also changes what sequence {leaks and leaks[0]} gives"
+    evidence = Evidence(
+        "a change of sequence {} of {} also changes what sequence {} gives",
+        b,
+        s.B,
+        leaks and leaks[0],
     )
     expect(not leaks, evidence)
 
@@ -155,15 +165,20 @@ def test_heads_apart(attempt, draw, sizes, weights, x):
         rows[channels] = draw.weights(s.hd, s.C)
     baseline, after = (checked_output(attempt, s, state, x) for state in (weights, edited))
     moved = where_changed(baseline, after, 2)
-    evidence = (
-        f"new weights for head {h} of {s.nh} should change channels {channels[0]}…{channels[-1]} of"
-        " the joined heads; in yours"
+    evidence = Evidence(
+        "new weights for head {} of {} should change channels {}…{} of the joined heads; in yours",
+        h,
+        s.nh,
+        channels[0],
+        channels[-1],
     )
-    stray = [str(c) for c in moved if c not in channels]
-    missed = [str(c) for c in channels if c not in moved]
+    stray = [c for c in moved if c not in channels]
+    missed = [c for c in channels if c not in moved]
     stray[3:] = ["more"] if len(stray) > 3 else []
-    expect(not stray, f"{evidence} they change channel {' and '.join(stray)}")
-    expect(not missed, f"{evidence} channel {' and '.join(missed[:3])} stays as it was")
+    expect(not stray, Evidence("{} they change channel {}", evidence, Listed(stray, " and ")))
+    expect(
+        not missed, Evidence("{} channel {} stays as it was", evidence, Listed(missed[:3], " and "))
+    )
 
 
 @check(
@@ -193,7 +208,7 @@ def test_one_of_each(attempt, draw, sizes, weights, x):
         # so that every head gives the mean of its values, with any scale
         weights["qkv.weight"][: s.C] = 0.0
         answer = attempt.mha_by_loop(box(s, weights), x)
-        name = f"the output of {s.nh} {'head' if s.nh == 1 else 'heads'}"
+        name = Evidence("the output of {} {}", s.nh, "head" if s.nh == 1 else "heads")
         assert_matches(answer, mean_of_past(weights, x), name)
 
 
@@ -212,7 +227,7 @@ def test_values(attempt, reference, draw):
         weights, (x,) = MODULE.weights_and_inputs(draw, s)
         weights["qkv.weight"] *= 2
         got, want = (c.mha_by_loop(box(s, weights), x) for c in (attempt, reference))
-        assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")
+        assert_matches(got, want, Evidence("with {} heads and {} tokens, the output", s.nh, s.T))
 
 
 @check(
@@ -247,7 +262,7 @@ def test_gradients(attempt, reference, draw, sizes, weights, x):
         used = bool((output(edited, edited.pop("args.1")) != got.output).any())
         reason = "something cuts the graph on the way" if used else "it is not used"
         label = "x" if name == "args.1" else name.removeprefix("args.0.")
-        evidence = f"no gradient reaches {label}: {reason}"
+        evidence = Evidence("no gradient reaches {}: {}", label, reason)
         expect(False, evidence, "gradient_cut" if used else "")
     # An attempt that writes into the weights has the gradients of other weights.
     expect_gradients(
@@ -277,7 +292,7 @@ def test_any_size(attempt, draw):
         evidence, fixed = evidence_of_fixed_sizes(fault, lesson, other_sizes)
         # If only T fails, the attempt may also have a mask of one size. Only the values can tell
         # these two apart.
-        expect(False, evidence, "" if [name[:1] for name in fixed] == ["T"] else "hard_coded_shape")
+        expect(False, evidence, "" if fixed == ["T"] else "hard_coded_shape")
     if failure:
         assert_shape(failure, (varied.B, varied.T, varied.nh * varied.hd))
 
@@ -304,7 +319,7 @@ def test_leaves_its_arguments(attempt, sizes, weights, x):
         why, suspect = "of chance: the weights are all there is, no dropout", "dropout_always_on"
         if any(two_outputs(w)[0].any() for w in silent):
             why, suspect = "of new random weights: use those of mha", "params_not_registered"
-        expect(False, f"the same call gives two answers, because {why}", suspect)
+        expect(False, Evidence("the same call gives two answers, because {}", why), suspect)
 
 
 def arguments(draw):

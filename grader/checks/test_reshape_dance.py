@@ -11,6 +11,8 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Listed,
     assert_matches,
     assert_moved_from,
     assert_refused,
@@ -125,11 +127,16 @@ def expect_positions_kept(function, draw, x, shape, axes):
     answer_to_edited = function(edited)
     assert_shape(answer, shape)
     changed = changed_positions(answer, answer_to_edited, axes)
-    leaks = [f"position {j} of sequence {i}" for i, j in changed if (i, j) != (b, t)]
-    evidence = f"a change at position {t} of sequence {b} should show there and nowhere else"
+    leaks = [Evidence("position {} of sequence {}", j, i) for i, j in changed if (i, j) != (b, t)]
+    evidence = Evidence(
+        "a change at position {} of sequence {} should show there and nowhere else", t, b
+    )
     suffix = " and more" if len(leaks) > 2 else ""
-    expect(not leaks, f"{evidence}; yours shows it at {' and '.join(leaks[:2])}{suffix}")
-    expect(changed, f"{evidence}; yours does not show it")
+    expect(
+        not leaks,
+        Evidence("{}; yours shows it at {}{}", evidence, Listed(leaks[:2], " and "), suffix),
+    )
+    expect(changed, Evidence("{}; yours does not show it", evidence))
 
 
 @check(
@@ -192,7 +199,7 @@ def test_any_size(attempt, draw):
                 evidence, _ = evidence_of_fixed_sizes(
                     lambda s, ask=ask: is_unfit(*ask(s)), LESSON, sizes
                 )
-                raise CheckFailed(f"{name} {evidence}", "hard_coded_shape")
+                raise CheckFailed(Evidence("{} {}", name, evidence), "hard_coded_shape")
             assert_shape(answer, shape)
         assert_shape(*ask((2, 3, 4, 1)))
         answer, shape = ask((1, 1, 1, 5))
@@ -232,17 +239,22 @@ def expect_gradient(attempt, draw, name, x, *n_head):
     Moving numbers is linear, so the two sums are equal.
     """
     out = attempt.call(name, x, *n_head).output
-    expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
+    expect(
+        out.numel() == x.numel(), Evidence("{} should return as many numbers as it is given", name)
+    )
     g = draw(*out.shape)
     answer = attempt.with_options(cotangent=g).call(name, x, *n_head)
     gradient = answer.gradient("args.0")
     if gradient is None:
         doubled = attempt.call(name, 2 * x, *n_head) if "float" in answer.dtype else out
         suspect = "gradient_cut" if (doubled != out).any() else ""
-        raise CheckFailed(f"no gradient comes back through {name}", suspect)
+        raise CheckFailed(Evidence("no gradient comes back through {}", name), suspect)
     difference = ((out * g).sum() - (x * gradient).sum()).abs()
     is_right = difference <= 1e-5 * (out * g).abs().sum().clamp_min(1e-30)
-    expect(is_right, f"the gradient that comes back through {name} is not that of its output")
+    expect(
+        is_right,
+        Evidence("the gradient that comes back through {} is not that of its output", name),
+    )
 
 
 @check(
@@ -259,16 +271,17 @@ def test_refuses_indivisible(attempt, draw):
     suspect = "divisibility_unchecked" if hears else ""
     for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
         answer = attempt.split_heads(draw(2, 6, channels), nh)
-        numbers = f"C = {channels} with n_head = {nh}"
+        numbers = Evidence("C = {} with n_head = {}", channels, nh)
         bases = set() if fine.raised or not answer.raised else {*answer.raised.bases}
         if "EinopsError" in bases or ("RuntimeError" in bases and breaks_later(answer)):
             evidence = "ends in an error further down: check first, and"
             raise CheckFailed(
-                f"{numbers} {evidence} raise a ValueError that names both numbers", suspect
+                Evidence("{} {} raise a ValueError that names both numbers", numbers, evidence),
+                suspect,
             )
         if "RuntimeError" in bases:
             evidence = "raises RuntimeError: raise a ValueError that names both numbers"
-            raise CheckFailed(f"{numbers} {evidence}")
+            raise CheckFailed(Evidence("{} {}", numbers, evidence))
         assert_refused(answer, numbers, suspect=suspect)
 
 

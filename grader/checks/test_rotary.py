@@ -8,6 +8,8 @@ import torch
 
 from manyheads.checks import (
     Condition,
+    Evidence,
+    SafeText,
     agrees,
     assert_differs,
     assert_matches,
@@ -112,13 +114,13 @@ def test_rotate(attempt, draw, sizes):
     assert_matches(turned, expected)
     length = draw.integer(40, LAST + 1)
     x, pair = draw(B, length, hd + 8), draw(U, 2)
-    expect_turned(attempt, f"for {length} tokens", x, torch.arange(length))
+    expect_turned(attempt, Evidence("for {} tokens", length), x, torch.arange(length))
     expect_turned(attempt, "with a single pair of channels", pair, torch.arange(U))
 
 
 def expect_turned(attempt, label, x, positions):
     """Fail unless rotate gives what its oracle gives."""
-    label = f"{label}, the output of rotate"
+    label = Evidence("{}, the output of rotate", label)
     assert_matches(attempt.rotate(x, positions), rotate_oracle(x, positions), label)
 
 
@@ -133,11 +135,13 @@ def test_positions(attempt, draw, sizes):
         (any_order, "with positions in any order"),
     ):
         turned = attempt.rotate(x, positions)
-        assert_differs(turned, from_zero, f"{label}, tokens are counted from 0")
-        assert_matches(turned, rotate_oracle(x, positions), f"{label}, the output of rotate")
+        assert_differs(turned, from_zero, Evidence("{}, tokens are counted from 0", label))
+        assert_matches(
+            turned, rotate_oracle(x, positions), Evidence("{}, the output of rotate", label)
+        )
     token = x[:, :1].clone()
     for position in (37, 0):
-        label = f"for a single token at position {position}"
+        label = Evidence("for a single token at position {}", position)
         expect_turned(attempt, label, token, torch.tensor([position]))
 
 
@@ -152,10 +156,13 @@ def test_base(attempt, draw, sizes):
     # a new width, so that no earlier call had the same speeds
     x, positions = draw(sizes.B, sizes.T, sizes.hd + 2), drawn_positions(draw, sizes.T)
     with_base = rotate_oracle(x, positions, base)
-    label = f"with a base of {base:,.0f}, the output of"
-    assert_matches(attempt.rotate(x, positions, base), with_base, f"{label} rotate")
+    base_in_words = SafeText(f"{base:,.0f}")
+    label = Evidence("with a base of {}, the output of", base_in_words)
+    assert_matches(attempt.rotate(x, positions, base), with_base, Evidence("{} rotate", label))
     turned = attempt.rotate(x, positions)
-    evidence = f"rotate turns with a base of {base:,.0f}, that of the call before this one"
+    evidence = Evidence(
+        "rotate turns with a base of {}, that of the call before this one", base_in_words
+    )
     assert_differs(turned, with_base, evidence, "state_kept")
     label_of_usual = "without a base, after another one, the output of rotate"
     assert_matches(turned, rotate_oracle(x, positions), label_of_usual)
@@ -163,9 +170,11 @@ def test_base(attempt, draw, sizes):
     for name, kwargs in turned_arguments(draw, sizes).items():
         args, oracle = kwargs.values(), oracles[name]
         turned = attempt.call(name, *args, base)
-        evidence = f"{name} turns with a base of 10,000 where it is given {base:,.0f}"
+        evidence = Evidence(
+            "{} turns with a base of 10,000 where it is given {}", name, base_in_words
+        )
         assert_differs(turned, oracle(*args), evidence)
-        assert_matches(turned, oracle(*args, base), f"{label} {name}")
+        assert_matches(turned, oracle(*args, base), Evidence("{} {}", label, name))
 
 
 @check(
@@ -179,7 +188,7 @@ def test_refuses(attempt, draw, sizes):
     attempt.rotate(draw(B, T, hd), positions).must_return()
     for odd in (hd - 1, hd + 3):
         answer = attempt.rotate(draw(B, T, odd), positions)
-        expect_refused(answer, f"a head of {odd} channels", "number")
+        expect_refused(answer, Evidence("a head of {} channels", odd), "number")
 
 
 @check(
@@ -199,7 +208,7 @@ def test_differences(attempt, draw, sizes):
     for by_q, by_k, side in ((23, 0, "queries"), (0, 23, "keys")):
         apart = attempt.rotary_scores(q, k, q_positions + by_q, k_positions + by_k)
         assert_shape(apart, (B, U, T), "the scores")
-        evidence = f"the {side} alone moved on by 23 positions, and no score changed"
+        evidence = Evidence("the {} alone moved on by 23 positions, and no score changed", side)
         assert_differs(apart, scores, evidence)
 
 
@@ -231,7 +240,7 @@ def test_rotary_scores(attempt, draw, sizes):
         (as_channels, "with as many keys as channels"),
         ((*long, drawn_positions(draw, 41), drawn_positions(draw, 57)), "in a long text"),
     ):
-        label = f"{label}, the scores"
+        label = Evidence("{}, the scores", label)
         assert_matches(attempt.rotary_scores(*args), scores_oracle(*args), label)
 
 
@@ -273,15 +282,15 @@ def test_pairs_to_halves(attempt, draw, sizes):
         weight = draw(n_head * head_dim, width)
         moved = attempt.pairs_to_halves(weight, n_head)
         is_square = " and as many inputs" if width == n_head * head_dim else ""
-        label = f"for {n_head} heads of {head_dim} channels{is_square}"
-        assert_shape(moved, weight.shape, f"{label}, the output of pairs_to_halves")
+        label = Evidence("for {} heads of {} channels{}", n_head, head_dim, is_square)
+        assert_shape(moved, weight.shape, Evidence("{}, the output of pairs_to_halves", label))
         if head_dim > 2:
-            assert_differs(moved, weight, f"{label}, the rows are where they were")
+            assert_differs(moved, weight, Evidence("{}, the rows are where they were", label))
         keeps_numbers = agrees(moved.flatten().sort().values, weight.flatten().sort().values)
-        evidence = f"{label}, numbers were changed or lost: rows only change places"
+        evidence = Evidence("{}, numbers were changed or lost: rows only change places", label)
         expect(keeps_numbers, evidence)
         expected = halves_oracle(weight, n_head)
-        assert_matches(moved, expected, f"{label}, the output of pairs_to_halves")
+        assert_matches(moved, expected, Evidence("{}, the output of pairs_to_halves", label))
 
 
 @check(points=0.25, layer="values", hint="Do pairs_to_halves and rotate mean the same pairs?")

@@ -8,6 +8,8 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
+    Number,
     PlantedDifference,
     Sizes,
     assert_finite,
@@ -88,11 +90,11 @@ def expect_values(attempt, draw, s, path):
         got = layer(attempt, case, weights, **PATHS[path])(x)
         want = shared.attention_oracle(weights, x, case.nh)
         shared.expect_unrounded(got.output, want, path)
-        assert_matches(got, want, f"{path}, {name}: the output")
+        assert_matches(got, want, Evidence("{}, {}: the output", path, name))
     s = shared.LARGE(draw)
     weights, (x,) = MODULE.weights_and_inputs(draw, s, 1.5)
     got = layer(attempt, s, weights, **PATHS[path])(x)
-    name = f"{path}, {s.nh} heads and {s.T} tokens: the output"
+    name = Evidence("{}, {} heads and {} tokens: the output", path, s.nh, s.T)
     assert_matches(got, shared.attention_oracle(weights, x, s.nh), name)
 
 
@@ -162,7 +164,7 @@ def test_drops(attempt, draw):
         ask = partial(shared.dropout_ratio, MODULE, attempt, draw, **options)
         ratio = ask()
         shared.expect_weights_dropped(ask, ratio, path)
-        never = f"{path}: in training no channel of the output is ever 0"
+        never = Evidence("{}: in training no channel of the output is ever 0", path)
         expect(shared.share_of_zeros(ratio) > shared.DROP / 4, never, "dropout_output_missing")
         # first, because it recognises a dropout too many
         shared.expect_scaled_up(ask(T=1), 2, path)
@@ -183,7 +185,7 @@ def test_flag(attempt):
         answer.must_return()
         actual = answer.module.attributes["flash"]
         yours = actual if isinstance(actual, bool) else "something else"
-        evidence = f"{setting}, module.flash should be {expected}; yours is {yours}"
+        evidence = Evidence("{}, module.flash should be {}; yours is {}", setting, expected, yours)
         expect(actual == expected, evidence, "interface")
 
     def uses_fused_kernel(built, flash):
@@ -233,22 +235,25 @@ def expect_fused(module, x, block, when):
         block: its block_size.
         when: the evidence's words for the mode of the module.
     """
-    T, subject = x.shape[1], f"flash=True{when}"
+    T, subject = x.shape[1], Evidence("flash=True{}", when)
     answer, planted = module(x), module.with_options(around=PlantedDifference(*PLANTED[0]))(x)
     assert_shape(answer, x.shape)
     operations = answer.reply.operations
-    evidence = f"{subject} does not go through F.scaled_dot_product_attention"
+    evidence = Evidence("{} does not go through F.scaled_dot_product_attention", subject)
     expect(operations.fused, evidence, "delegated")
     for side, name in ((T, "(T, T)"), (block, "(block_size, block_size)")):
         has_square = T > 40 and any(n % side**2 == 0 for n in operations.made)
-        evidence = f"{subject} makes a tensor of shape {name} on the way: the squares are back"
+        evidence = Evidence(
+            "{} makes a tensor of shape {} on the way: the squares are back", subject, name
+        )
         expect(not has_square, evidence, "materialised")
     # otherwise the fused function is called where nothing can be planted
     is_reached = "tanh" in planted.reply.operations.kernels
     is_used = not is_reached or difference(planted.output, answer.output) > PLANT_SHOWS
-    evidence = (
-        f"with {T} tokens, {subject} calls F.scaled_dot_product_attention and makes nothing of its"
-        " answer"
+    evidence = Evidence(
+        "with {} tokens, {} calls F.scaled_dot_product_attention and makes nothing of its answer",
+        T,
+        subject,
     )
     expect(is_used, evidence, "delegated")
 
@@ -270,8 +275,8 @@ def test_measures(attempt, draw, sizes):
             x = draw(sizes.B, sizes.T, sizes.C)  # forward has not seen it before
             answer = planting_attempt.max_path_difference(build(dropout=0.5).in_training_mode(), x)
             answer.must_return()  # before forward is called, which would be held to have failed
-            evidence = (
-                f"max_path_difference should give a float; yours gives {answer.kind_in_words}"
+            evidence = Evidence(
+                "max_path_difference should give a float; yours gives {}", answer.kind_in_words
             )
             expect(answer.kind in ("float", "float64"), evidence, "interface")
             fast, by_hand = (
@@ -318,7 +323,9 @@ def expect_largest(attempt, build, x, answer, differences):
     )
     for signed in (float(differences.max()), float(-differences.min())):
         expect(not is_near(answer, signed), evidence, "path_difference")
-    evidence = f"it gives {actual / worst:.2g} times the largest absolute difference"
+    evidence = Evidence(
+        "it gives {} times the largest absolute difference", Number(actual / worst, 2)
+    )
     expect(False, evidence, "path_difference")
 
 
@@ -351,9 +358,9 @@ def test_leaves_no_trace(attempt, draw, sizes):
         answer = watched.max_path_difference(module.in_training_mode() if training else module, x)
         answer.must_return()
         facts, operations = answer.module, answer.reply.operations
-        evidence = f"module.flash was {flash} and is another afterwards"
+        evidence = Evidence("module.flash was {} and is another afterwards", flash)
         expect(facts.attributes["flash"] == flash, evidence, "path_difference")
-        evidence = f"module.training was {training} and is {facts.training} afterwards"
+        evidence = Evidence("module.training was {} and is {} afterwards", training, facts.training)
         expect(facts.training == training, evidence, "path_difference")
         expect(not facts.changed, "the weights changed", "path_difference")
         evidence = "gradients are recorded while it compares, and they are of no use"
@@ -402,7 +409,9 @@ def test_memory(attempt, draw):
     weights, x = MODULE.weights(draw, s), draw(s.B, 9, s.C)
     operations = layer(watched, s, weights, flash=True)(x).reply.operations
     is_fused = operations is not None and operations.fused
-    evidence = f"flash=True holds {peak_share:.2f} times B · nh · T² numbers at its peak"
+    evidence = Evidence(
+        "flash=True holds {} times B · nh · T² numbers at its peak", Number(peak_share, 3)
+    )
     raise CheckFailed(evidence, "materialised" if is_fused else "delegated")
 
 

@@ -3,7 +3,14 @@
 import torch
 from torch.nn.functional import linear
 
-from manyheads.checks import Sizes, assert_finite, assert_matches, check, module_contract
+from manyheads.checks import (
+    Evidence,
+    Sizes,
+    assert_finite,
+    assert_matches,
+    check,
+    module_contract,
+)
 
 from . import _separate_qkv as shared
 from ._conditions import of_module
@@ -50,7 +57,7 @@ def test_shape(attempt, draw, sizes):
         x = draw(B, T, sizes.C)
         answer = attempt.CausalAttention(sizes.C, sizes.d_out, T).with_parameters(weights)(x)
         build = attempt.with_options(random=True).CausalAttention
-        shape, case = (B, T, sizes.d_out), f"B = {B} with T = {T}"
+        shape, case = (B, T, sizes.d_out), Evidence("B = {} with T = {}", B, T)
         shared.expect_shape(answer, shape, case, FAMILIAR, build, draw)
 
 

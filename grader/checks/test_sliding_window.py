@@ -7,6 +7,7 @@ import torch
 
 from manyheads.checks import (
     CheckFailed,
+    Evidence,
     assert_finite,
     assert_matches,
     assert_shape,
@@ -139,8 +140,8 @@ def test_narrow_and_wide(attempt, sizes):
 def expect_band(attempt, queries, keys, window):
     """Fail unless the mask of these sizes is right. The evidence names the mistake."""
     mask = attempt.window_mask(queries, keys, window).output
-    label = f"{queries} queries, {keys} keys and a window of {window}"
-    assert_shape(mask, (queries, keys), f"the mask for {label}")
+    label = Evidence("{} queries, {} keys and a window of {}", queries, keys, window)
+    assert_shape(mask, (queries, keys), Evidence("the mask for {}", label))
     actual, expected = seen_in(mask), band(queries, keys, window)
     if torch.equal(actual, expected):
         return
@@ -150,19 +151,21 @@ def expect_band(attempt, queries, keys, window):
     own_keys = actual.diagonal(ahead)
     expect(not is_inverted, "True and False are swapped: True means may look")
     is_upper_left = torch.equal(actual, upper_left)
-    expect(not is_upper_left, f"for {label} the band begins in the upper left corner")
-    evidence = (
-        f"for {label} a query does not see the key it stands at; the last query stands at the last"
-        " key"
+    expect(not is_upper_left, Evidence("for {} the band begins in the upper left corner", label))
+    evidence = Evidence(
+        "for {} a query does not see the key it stands at; the last query stands at the last key",
+        label,
     )
     expect(own_keys.all(), evidence)
     sees_future = actual.triu(ahead + 1).any()
-    expect(not sees_future, f"for {label} a query sees a key of its future")
+    expect(not sees_future, Evidence("for {} a query sees a key of its future", label))
     sees_behind = actual.tril(ahead - window).any()
-    evidence = f"for {label} a query sees a key that lies {window} or more before it"
+    evidence = Evidence("for {} a query sees a key that lies {} or more before it", label, window)
     expect(not sees_behind, evidence)
     raise CheckFailed(
-        f"for {label} a query does not see all of itself and the {window - 1} keys before it"
+        Evidence(
+            "for {} a query does not see all of itself and the {} keys before it", label, window - 1
+        )
     )
 
 
@@ -178,7 +181,7 @@ def test_refuses(attempt, sizes):
     for queries, keys, window, label in (
         (T, T, 0, "a window of 0"),
         (U, T, -2, "a window of -2"),
-        (T, U, W, f"a mask for {T} queries and {U} keys"),
+        (T, U, W, Evidence("a mask for {} queries and {} keys", T, U)),
     ):
         expect_refused(attempt.window_mask(queries, keys, window), label, "numbers")
 
@@ -211,12 +214,16 @@ def test_reach(attempt, draw, sizes):
         changed = changed_positions(answer, edited, axes=1, tolerance=TOLERANCE)
         for query in range(U):
             ago = T - U + query - key
-            distance = "ahead of it" if ago < 0 else f"{ago} before it, and the window is {W}"
-            pair = f"key {key} of {T}, which"
+            distance = (
+                "ahead of it" if ago < 0 else Evidence("{} before it, and the window is {}", ago, W)
+            )
+            pair = Evidence("key {} of {}, which", key, T)
             depends, may_see = query in changed, visible[query, key]
-            evidence = f"query {query} of {U} depends on {pair} lies {distance}"
+            evidence = Evidence("query {} of {} depends on {} lies {}", query, U, pair, distance)
             expect(may_see or not depends, evidence)
-            evidence = f"query {query} of {U} does not depend on {pair} it should see"
+            evidence = Evidence(
+                "query {} of {} does not depend on {} it should see", query, U, pair
+            )
             expect(depends or not may_see, evidence)
 
 
@@ -251,8 +258,14 @@ def test_decoding(attempt, draw, sizes):
     """answers the last queries as if the first had asked too"""
     s, H, T, U, W = sizes, sizes.H, sizes.T, sizes.U, sizes.W
     cases = {
-        f"for one query and {T} keys, the output of local_attention": (*qkv(draw, s, 1, T), W + 2),
-        f"for {U} queries and {T} keys, the output of local_attention": (*qkv(draw, s, U, T), W),
+        Evidence("for one query and {} keys, the output of local_attention", T): (
+            *qkv(draw, s, 1, T),
+            W + 2,
+        ),
+        Evidence("for {} queries and {} keys, the output of local_attention", U, T): (
+            *qkv(draw, s, U, T),
+            W,
+        ),
         "for 47 keys and two leading dimensions, the output": (*qkv(draw, s, T, 47, 2, H), U),
     }
     for label, args in cases.items():

@@ -6,6 +6,7 @@ The softmax goes through its row in blocks, and attention is made from it.
 import torch
 
 from manyheads.checks import (
+    Evidence,
     agrees,
     assert_finite,
     assert_matches,
@@ -82,8 +83,10 @@ def expect_field(attempt, field, qkv, block_q, block_k, label=""):
         label: names the case in the evidence; by default its sizes do.
     """
     answer = attempt.tiled_attention(*qkv, block_q, block_k)[field]
-    label = label or f"with T = {qkv[0].shape[-2]} and tiles of {block_q} × {block_k}"
-    assert_matches(answer, tiled_oracle(*qkv)[field], f"{label}, {field}")
+    label = label or Evidence(
+        "with T = {} and tiles of {} × {}", qkv[0].shape[-2], block_q, block_k
+    )
+    assert_matches(answer, tiled_oracle(*qkv)[field], Evidence("{}, {}", label, field))
 
 
 def far(scores):
@@ -102,7 +105,7 @@ def test_online_shape(attempt, draw):
     for shape, block in (((13,), 5), ((B, 14), 7), ((B, NH, 11), 4), ((B, 13), 17)):
         answer = attempt.online_softmax(draw(*shape), block)
         assert_tensor(answer)
-        assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
+        assert_shape(answer, shape, Evidence("for {} and block = {}, the output", shape, block))
 
 
 @check(
@@ -159,9 +162,17 @@ def test_causal(attempt, draw):
                     relative_change(*(x.reshape(B * NH, 23, -1) for x in (a, b))).amax(0).tolist()
                 )
                 early = [i for i in range(t) if changed[i] > rounding_tolerance(baseline[field])]
-                evidence = f"with tiles of {block_q} × {block_k}, key {t} and its value"
-                expect(not early, f"{evidence} reach {field} of query {early and early[-1]}")
-                expect(changed[t] > 1e-9, f"{evidence} do not reach {field} of query {t} itself")
+                evidence = Evidence(
+                    "with tiles of {} × {}, key {} and its value", block_q, block_k, t
+                )
+                expect(
+                    not early,
+                    Evidence("{} reach {} of query {}", evidence, field, early and early[-1]),
+                )
+                expect(
+                    changed[t] > 1e-9,
+                    Evidence("{} do not reach {} of query {} itself", evidence, field, t),
+                )
 
 
 def rounding_tolerance(answer):
@@ -190,8 +201,9 @@ def test_independent(attempt, draw):
         difference = (original.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1)
         changed = difference > rounding_tolerance(answer)
         changed[1, 2] = False
-        evidence = (
-            f"{name}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        evidence = Evidence(
+            "{}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere",
+            name,
         )
         expect(not changed.any(), evidence)
 
@@ -234,10 +246,10 @@ def test_online_values(attempt, draw):
         for block in (8, 4, 1):
             weights = attempt.online_softmax(scores, block)
             expected = online_oracle(scores)
-            label = f"with block = {block}, the weights {case}"
+            label = Evidence("with block = {}, the weights {}", block, case)
             if "1,000" in case:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
                 assert_shape(weights, expected.shape, label)
-                expect((weights - expected).abs().max() <= 1e-3, f"{label} are others")
+                expect((weights - expected).abs().max() <= 1e-3, Evidence("{} are others", label))
             else:
                 assert_matches(weights, expected, label)
     scores = draw(2, 60, scale=3.0)
@@ -254,7 +266,7 @@ def test_online_ragged(attempt, draw):
     """online_softmax is right where T is no multiple of the block"""
     for T, block in ((23, 8), (13, 4), (11, 10), (draw.sizes(T=PRIMES).T, 8)):
         scores = draw(B, NH, T, scale=3.0)
-        label = f"with T = {T} and block = {block}, the weights"
+        label = Evidence("with T = {} and block = {}, the weights", T, block)
         assert_matches(attempt.online_softmax(scores, block), online_oracle(scores), label)
 
 
@@ -362,11 +374,14 @@ def test_not_materialised(attempt, draw):
         lengths = {T, T + 1, *(-(-T // block) * block for block in (block_q, block_k))}
         shapes = answer.reply.operations.shapes
         squares = [shape for shape in shapes if is_square(shape, T, lengths)]
-        evidence = (
-            f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape"
-            f" {squares and tuple(squares[0])} is made"
+        evidence = Evidence(
+            "with T = {} and tiles of {} × {}, a tensor of shape {} is made",
+            T,
+            block_q,
+            block_k,
+            squares and tuple(squares[0]),
         )
-        expect(not squares, f"{evidence} on the way: the square is back", "materialised")
+        expect(not squares, Evidence("{} on the way: the square is back", evidence), "materialised")
 
 
 def is_square(shape, T, lengths):

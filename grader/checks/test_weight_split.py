@@ -1,6 +1,7 @@
 """Hidden checks of causal multi-head attention by weight split."""
 
 from manyheads.checks import (
+    Evidence,
     Sizes,
     assert_finite,
     assert_matches,
@@ -44,7 +45,7 @@ def test_shape(attempt, draw, sizes):
         x = draw(B, T, sizes.C)
         answer = attempt.MultiHeadAttention(sizes.C, sizes.d_out, T, nh).with_parameters(weights)(x)
         build = attempt.with_options(random=True).MultiHeadAttention
-        shape, case = (B, T, sizes.d_out), f"B = {B}, T = {T}, num_heads = {nh}"
+        shape, case = (B, T, sizes.d_out), Evidence("B = {}, T = {}, num_heads = {}", B, T, nh)
         shared.expect_shape(answer, shape, case, FAMILIAR, build, draw)
 
 
@@ -130,14 +131,21 @@ def test_heads_apart(attempt, draw, sizes, weights):
     channels = range(rows.start, rows.stop)
     leaks = [c for c in range(s.d_out) if c not in channels and moves[c] > 1e-5]
     unmoved = [c for c in channels if moves[c] < 1e-9]
-    of_head = (
-        f"the rows of head {h} in W_query and W_key were edited (out_proj passes everything on)"
+    of_head = Evidence(
+        "the rows of head {} in W_query and W_key were edited (out_proj passes everything on)", h
     )
     expect(
         not leaks,
-        f"{of_head}, and channels {leaks[:8]} moved: head {h} owns {rows.start}…{rows.stop - 1}",
+        Evidence(
+            "{}, and channels {} moved: head {} owns {}…{}",
+            of_head,
+            leaks[:8],
+            h,
+            rows.start,
+            rows.stop - 1,
+        ),
     )
-    expect(not unmoved, f"{of_head}, and its own channels {unmoved[:8]} stayed")
+    expect(not unmoved, Evidence("{}, and its own channels {} stayed", of_head, unmoved[:8]))
 
 
 @check(

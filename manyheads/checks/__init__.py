@@ -49,7 +49,19 @@ from .asserts import (
     relative_change,
 )
 from .contract import function_contract, module_contract
-from .hidden_check import Evidence, Layer, Mutant, Number, Sizes, check, edit, replace_sizes
+from .explain_exceptions import SafeText
+from .hidden_check import (
+    Evidence,
+    Layer,
+    Listed,
+    Mutant,
+    Number,
+    Percent,
+    Sizes,
+    check,
+    edit,
+    replace_sizes,
+)
 from .module_expectations import moved_after_a_call
 from .preconditions import Condition
 from .runner import ImplementationModule
@@ -63,10 +75,13 @@ __all__ = [
     "Evidence",
     "ImplementationModule",
     "Layer",
+    "Listed",
     "Mutant",
     "Number",
     "OperationLimit",
+    "Percent",
     "PlantedDifference",
+    "SafeText",
     "Sizes",
     "StandIn",
     "agrees",

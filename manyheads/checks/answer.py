@@ -15,8 +15,8 @@ from torch import Tensor
 
 from ..box.worker.messages import Call, ModuleFacts, Output, Raised, Reply
 from ..box.worker.result_form import Form, PartPath, read_misfit
-from .explain_exceptions import form_name, kind_name
-from .hidden_check import AttemptRaised, CheckFailed
+from .explain_exceptions import SafeText, form_name, kind_name
+from .hidden_check import AttemptRaised, CheckFailed, Evidence, Text
 
 # the kinds of answers that hold numbers but are not tensors
 TABLES = frozenset({"ndarray", "list", "tuple", "str"})
@@ -47,10 +47,10 @@ class Answer:
         return self.call.form.part_at(self.path)
 
     @property
-    def label(self) -> str:
+    def label(self) -> SafeText:
         """The name of the answer for students: "the output", "lse", "mean of call 2"."""
         name = self.call.form.label(self.path)
-        return f"{name} of call {self.step + 1}" if self.call.then else name
+        return SafeText(f"{name} of call {self.step + 1}" if self.call.then else name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return a part of the answer, or numbers of the tensor if the answer is one tensor.
@@ -101,7 +101,7 @@ class Answer:
         return self.output.shape
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> SafeText:
         """The dtype of the output as the attempt returned it, for example "float32".
 
         Raises CheckFailed if the output has no dtype.
@@ -109,15 +109,15 @@ class Answer:
         output = self._raw_outputs()[0]
         if output.dtype is None:
             raise self._no_tensor(output)
-        return output.dtype
+        return SafeText(output.dtype)
 
     @property
-    def device(self) -> str:
+    def device(self) -> SafeText:
         """The device of the output as the attempt returned it, such as "cpu", or "" without one.
 
         Raises CheckFailed if the attempt raised.
         """
-        return self._raw_outputs()[0].device or ""
+        return SafeText(self._raw_outputs()[0].device or "")
 
     @property
     def kind(self) -> str:
@@ -132,19 +132,18 @@ class Answer:
 
         If both types are the same, the answer holds something else than numbers.
         """
-        expected_type, yours = (
-            "None" if expected == "NoneType" else kind_name(expected),
-            kind_name(came),
-        )
+        expected_type = "None" if expected == "NoneType" else kind_name(expected)
+        yours: Text = kind_name(came)
         if expected == came:
-            expected_type, yours = (
-                f"{expected_type} of numbers",
-                f"{yours} of other things, or of rows of different lengths",
-            )
-        return CheckFailed(f"{expected_type} was expected{self._suffix()}; yours returned {yours}")
+            expected_type = f"{expected_type} of numbers"
+            yours = Evidence("{} of other things, or of rows of different lengths", yours)
+        evidence = Evidence(
+            "{} was expected{}; yours returned {}", expected_type, self._suffix(), yours
+        )
+        return CheckFailed(evidence)
 
     @property
-    def kind_in_words(self) -> str:
+    def kind_in_words(self) -> SafeText:
         """`kind` in words that may be shown: "a tensor", "None", "an object of another type"."""
         return kind_name(self.kind)
 
@@ -194,10 +193,14 @@ class Answer:
                 structure = replace(leaf, path=leaf.path[:depth])
                 expected_form = form_name(structure.form)
                 alone = " alone" if came == "tensor" else ""
-                raise CheckFailed(
-                    f"{expected_form} was expected{structure._suffix()}; yours returned"
-                    f" {kind_name(came)}{alone}"
+                evidence = Evidence(
+                    "{} was expected{}; yours returned {}{}",
+                    SafeText(expected_form),
+                    structure._suffix(),
+                    kind_name(came),
+                    alone,
                 )
+                raise CheckFailed(evidence)
 
     def _raw_outputs(self) -> list[Output]:
         """Return the output of each run. Raises TypeError if the answer is not one tensor."""
@@ -212,8 +215,11 @@ class Answer:
 
     def _no_tensor(self, out: Output) -> CheckFailed:
         if out.device == "meta":
-            got = "one on the meta device, without numbers"
-            return CheckFailed(f"a tensor was expected{self._suffix()}; yours returned {got}")
+            evidence = Evidence(
+                "a tensor was expected{}; yours returned one on the meta device, without numbers",
+                self._suffix(),
+            )
+            return CheckFailed(evidence)
         return self.wrong_type(out.kind if out.kind in TABLES else "tensor", out.kind)
 
     @property
@@ -230,14 +236,14 @@ class Answer:
                 raise AttributeError(f"an answer has no {name}")
             return getattr(self.output, name)
 
-    def _suffix(self) -> str:
+    def _suffix(self) -> SafeText:
         """Return the part and the step for a message: " as lse", " as mean of call 2".
 
         It is "" for the whole answer to the only step.
         """
         if self.path:
-            return f" as {self.label}"
-        return f" of call {self.step + 1}" if self.call.then else ""
+            return SafeText(f" as {self.label}")
+        return SafeText(f" of call {self.step + 1}" if self.call.then else "")
 
 
 def plain(value: Any) -> Any:

@@ -16,7 +16,16 @@ from torch import Tensor
 
 from ..box.worker.answer_call import output_of
 from .answer import Answer, answers_of, plain, wide
-from .hidden_check import REFUSAL_EXPECTED, AttemptRaised, CheckFailed, Evidence
+from .explain_exceptions import SafeText
+from .hidden_check import (
+    REFUSAL_EXPECTED,
+    AttemptRaised,
+    CheckFailed,
+    Evidence,
+    Listed,
+    Percent,
+    Text,
+)
 
 # A fraction of the largest expected value. It leaves room for rounding in any order of operations.
 TOLERANCE = 1e-5
@@ -27,7 +36,7 @@ NONE = "NoneType"  # the kind of a part that is None
 __all__ = ["CheckFailed"]
 
 
-def expect(condition: object, evidence: Evidence | str, suspect: str = "") -> None:
+def expect(condition: object, evidence: Text, suspect: str = "") -> None:
     """Fail with this evidence unless the condition holds.
 
     Example: `expect((weights >= 0).all(), "some weights are negative")`
@@ -42,7 +51,7 @@ def expect(condition: object, evidence: Evidence | str, suspect: str = "") -> No
         raise CheckFailed(evidence, suspect)
 
 
-def assert_matches(got: Answer | Tensor, want: object, name: str = "") -> None:
+def assert_matches(got: Answer | Tensor, want: object, name: Text = "") -> None:
     """Assert that the values agree to 1e-5 of the largest expected value. Infinities must be equal.
 
     If two answers have several parts, all parts must agree except those that are opaque.
@@ -90,12 +99,14 @@ def _assert_leaf(actual: Answer, expected: Answer) -> None:
             expected_type, yours = (
                 "None" if side.kind == NONE else side.kind_in_words for side in (expected, actual)
             )
-            raise CheckFailed(f"{actual.label} should be {expected_type}; yours is {yours}")
+            raise CheckFailed(
+                Evidence("{} should be {}; yours is {}", actual.label, expected_type, yours)
+            )
         return
     assert_matches(actual, expected)
 
 
-def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Evidence | str) -> None:
+def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Text) -> None:
     """Assert that two answers of the attempt agree with each other. If not, `evidence` is shown.
 
     Example: `assert_same(attempt.merge_heads(heads), x, "merging does not undo the split")`
@@ -111,7 +122,7 @@ def assert_same(got: Answer | Tensor, second: Answer | Tensor, evidence: Evidenc
 
 
 def assert_differs(
-    got: Answer | Tensor, mistake: Answer | Tensor, evidence: Evidence | str, suspect: str = ""
+    got: Answer | Tensor, mistake: Answer | Tensor, evidence: Text, suspect: str = ""
 ) -> None:
     """Assert that an answer is not the result of a mistake. If it is, `evidence` is shown.
 
@@ -139,7 +150,9 @@ def agrees(got: Answer | Tensor, want: Answer | Tensor) -> bool:
     return actual.shape == expected.shape and difference(actual, expected) <= TOLERANCE
 
 
-def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: str = "") -> None:
+def assert_shape(
+    got: Answer | Tensor, shape: torch.Size | tuple[int, ...], name: Text = ""
+) -> None:
     """Assert that the answer has this shape.
 
     Example: `assert_shape(attempt.attend(q, k, v), (B, T, C))`
@@ -165,10 +178,11 @@ def assert_tensor(got: Answer) -> None:
         got: an answer of the attempt.
     """
     is_tensor = got.kind == "tensor"
-    expect(is_tensor, f"a tensor was expected; yours returned {got.kind_in_words}", "interface")
+    evidence = Evidence("a tensor was expected; yours returned {}", got.kind_in_words)
+    expect(is_tensor, evidence, "interface")
 
 
-def assert_finite(got: Answer | Tensor, name: str = "") -> None:
+def assert_finite(got: Answer | Tensor, name: Text = "") -> None:
     """Assert that the answer, and each of its parts, has no NaN and no infinity.
 
     Example: `assert_finite(attempt.causal_weights(scores), "the weights")`
@@ -235,18 +249,23 @@ def assert_gradients_match(
         tensor_name = label(name)
         if actual is None:
             raise CheckFailed(
-                f"no gradient reaches {tensor_name}: something cuts the graph on the way",
+                Evidence(
+                    "no gradient reaches {}: something cuts the graph on the way", tensor_name
+                ),
                 suspect_if_cut,
             )
         assert_shape(
             actual,
             expected.shape if expected is not None else actual.shape,
-            f"the gradient of {tensor_name}",
+            Evidence("the gradient of {}", tensor_name),
         )
         target = torch.zeros_like(actual) if expected is None else expected
         error = difference(actual, target, scale)
         if error > TOLERANCE:
-            raise CheckFailed(f"the gradient of {tensor_name} is not the expected one{_by(error)}")
+            evidence = Evidence(
+                "the gradient of {} is not the expected one{}", tensor_name, _by(error)
+            )
+            raise CheckFailed(evidence)
 
 
 def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
@@ -272,7 +291,7 @@ def _demand_gradients(want: Answer, names: Sequence[str]) -> None:
 
 
 def assert_refused(
-    got: Answer, subject: str, *, also: tuple[str, ...] = (), suspect: str = ""
+    got: Answer, subject: Text, *, also: tuple[str, ...] = (), suspect: str = ""
 ) -> None:
     """Assert that the attempt raised ValueError or AssertionError.
 
@@ -288,9 +307,10 @@ def assert_refused(
     """
     raised = got.raised
     if raised is None:
-        raise CheckFailed(
-            f"{subject} is accepted in silence: raise a ValueError that names the numbers", suspect
+        evidence = Evidence(
+            "{} is accepted in silence: raise a ValueError that names the numbers", subject
         )
+        raise CheckFailed(evidence, suspect)
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
         raise AttemptRaised(raised, REFUSAL_EXPECTED)
 
@@ -306,10 +326,9 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
     """
     got.must_return()
     if got.reply.mutated:
-        names = " and ".join(label(name) for name in got.reply.mutated)
-        raise CheckFailed(
-            f"{names} changed: the caller still needs it, so compute a new one", suspect
-        )
+        names = Listed([label(name) for name in got.reply.mutated], " and ")
+        evidence = Evidence("{} changed: the caller still needs it, so compute a new one", names)
+        raise CheckFailed(evidence, suspect)
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
@@ -380,28 +399,30 @@ def _worst_position_and_count(got: Tensor, want: Tensor) -> tuple[tuple[int, ...
     )
 
 
-def _by(error: float) -> str:
+def _by(error: float) -> Text:
     """Return the end of a sentence about a slight error, or "" if the error is not slight."""
-    return f", all by less than {SLIGHT:.1%} of the largest" if error < SLIGHT else ""
+    if error >= SLIGHT:
+        return ""
+    return Evidence(", all by less than {} of the largest", Percent(SLIGHT, decimals=1))
 
 
 _ORDINALS = "first second third fourth fifth sixth".split()
 MAX_ORDINAL = len(_ORDINALS)  # `label` calls every further argument the last one
 
 
-def label(name: str) -> str:
+def label(name: str) -> SafeText:
     """Return the name of an argument or parameter for students: "the first argument"."""
     prefix, _, suffix = name.partition(".")
     if prefix == "then":
         step, _, argument = suffix.partition(".")
-        return f"{label(argument)} of call {int(step) + 2}"
+        return SafeText(f"{label(argument)} of call {int(step) + 2}")
     if prefix == "args":
         index, _, key = suffix.partition(".")
         ordinal = _ORDINALS[int(index)] if int(index) < MAX_ORDINAL else "last"
-        return f"the {ordinal} argument" + (f"'s {key}" if key else "")
+        return SafeText(f"the {ordinal} argument" + (f"'s {key}" if key else ""))
     if prefix == "kwargs":
-        return f"the argument {suffix}"
-    return name
+        return SafeText(f"the argument {suffix}")
+    return SafeText(name)
 
 
 # An attempt under autocast must agree with the reference in float64 to these fractions of the
@@ -411,7 +432,7 @@ TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)
 
 
-def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
+def assert_near(got: Answer, want: Answer, name: Text = "the output") -> None:
     """Assert that an answer under autocast is finite, and differs only by rounding.
 
     The size of this rounding is in `TOLERANCES`.
@@ -426,13 +447,18 @@ def assert_near(got: Answer, want: Answer, name: str = "the output") -> None:
     """
     dtype = got.call.autocast
     assert dtype is not None
-    label = f"under autocast in {dtype}, {name}"
+    label = Evidence("under autocast in {}, {}", SafeText(dtype), name)
     assert_shape(got, want.output.shape, label)
     assert_finite(got, label)
     error = difference(got.output, want.output)
     if error > TOLERANCES[dtype]:
-        explained = f"rounding explains {TOLERANCES[dtype]:.1%}"
-        raise CheckFailed(f"{label} differs by {error:.1%} of the largest value; {explained}")
+        evidence = Evidence(
+            "{} differs by {} of the largest value; rounding explains {}",
+            label,
+            Percent(error, decimals=1),
+            Percent(TOLERANCES[dtype], decimals=1),
+        )
+        raise CheckFailed(evidence)
 
 
 Index = tuple[int, ...]
@@ -472,9 +498,10 @@ def assert_moved_from(
             if _origins(actual_row[run], x) != sources:
                 label = _part_in_words(into, [int(i) for i in leading], run, expected.shape[-1])
                 yours = _in_words(axes, _origins(actual_row[run], x))
-                raise CheckFailed(
-                    f"{label} should hold {_in_words(axes, sources)}; yours holds {yours}"
+                evidence = Evidence(
+                    "{} should hold {}; yours holds {}", label, _in_words(axes, sources), yours
                 )
+                raise CheckFailed(evidence)
     assert_matches(got, expected)
 
 
@@ -496,31 +523,31 @@ def _origins(numbers: Tensor, x: Tensor) -> list[Index]:
     return [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
 
 
-def _part_in_words(names: Sequence[str], leading: Sequence[int], run: slice, width: int) -> str:
+def _part_in_words(names: Sequence[str], leading: Sequence[int], run: slice, width: int) -> Listed:
     """Return a part of an answer in words, such as "position 3, channels 6…11"."""
-    words = [f"{name} {i}" for name, i in zip(names, leading, strict=False) if name]
+    words = [Evidence("{} {}", name, i) for name, i in zip(names, leading, strict=False) if name]
     if run.stop - run.start < width:
         words.append(_indices_in_words(names[-1], range(run.start, run.stop)))
-    return ", ".join(words)
+    return Listed(words)
 
 
-def _in_words(axes: Sequence[str], indices: Sequence[Index]) -> str:
+def _in_words(axes: Sequence[str], indices: Sequence[Index]) -> str | Listed:
     """Return indices of x in words, such as "channels 4…7 of position 0"."""
     if not indices:
         return "numbers that stand nowhere in the input"
     columns = zip(axes, zip(*indices, strict=True), strict=True)
     words = [_indices_in_words(axis, list(dict.fromkeys(numbers))) for axis, numbers in columns]
-    return " of ".join(reversed(words))
+    return Listed(words[::-1], " of ")
 
 
-def _indices_in_words(axis: str, numbers: Sequence[int]) -> str:
+def _indices_in_words(axis: str, numbers: Sequence[int]) -> Evidence:
     """Return the indices of one axis in words: "channel 4", "channels 4…7", "channels 1, 5"."""
     if len(numbers) == 1:
-        return f"{axis} {numbers[0]}"
+        return Evidence("{} {}", axis, numbers[0])
     if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
-        return f"{axis}s {numbers[0]}…{numbers[-1]}"
-    listed = ", ".join(map(str, numbers[:MOST_LISTED]))
-    return f"{axis}s {listed}{', …' if len(numbers) > MOST_LISTED else ''}"
+        return Evidence("{}s {}…{}", axis, numbers[0], numbers[-1])
+    suffix = ", …" if len(numbers) > MOST_LISTED else ""
+    return Evidence("{}s {}{}", axis, Listed(numbers[:MOST_LISTED]), suffix)
 
 
 def changed_positions(

@@ -17,7 +17,7 @@ from torch import Tensor
 from ..box.worker.messages import DeviceArgument, StandIn
 from .answer import Answer
 from .asserts import agrees, assert_shape, assert_tensor, assert_unmutated, expect
-from .hidden_check import CheckFailed, Draw, Mark, check
+from .hidden_check import CheckFailed, Draw, Evidence, Mark, check
 from .module_expectations import expect_gradients, is_cut_in_part
 from .runner import Implementation
 
@@ -168,7 +168,7 @@ def _lets_gradients_through(case: Case) -> None:
         implementation.with_options(cotangent=cotangent).call(name, *args)
         for implementation in (attempt, case.reference)
     )
-    assert_shape(got, cotangent.shape, f"the output of {name}")
+    assert_shape(got, cotangent.shape, Evidence("the output of {}", name))
     for i, argument in enumerate(floating):  # the first arguments
         if got.gradient(f"args.{i}") is None:
             edited = args[i].roll(1, -1) + case.draw(*args[i].shape)
@@ -176,7 +176,8 @@ def _lets_gradients_through(case: Case) -> None:
             is_cut = bool(moved.isfinite().all()) and not agrees(moved, got)
             depends = ", though the output depends on it" if is_cut else ""
             suspect = "gradient_cut" if is_cut else ""
-            raise CheckFailed(f"{name}: no gradient reaches {argument}{depends}", suspect)
+            evidence = Evidence("{}: no gradient reaches {}{}", name, argument, depends)
+            raise CheckFailed(evidence, suspect)
     names = [f"args.{i}" for i in range(len(floating))]
     expect_gradients(got, want, names, lambda: is_cut_in_part(attempt, got, want, cotangent))
 
@@ -198,11 +199,14 @@ def _keeps_the_dtype(case: Case) -> None:
     if not works:
         answers["float64"].must_return()
     all_work = len(works) == len(DTYPES)
-    expect(all_work, f"{case.name} works in {works[0]} only", "hard_coded_dtype")
+    evidence = Evidence("{} works in {} only", case.name, works[0])
+    expect(all_work, evidence, "hard_coded_dtype")
     for dtype, answer in answers.items():
         leaf = next(answer.leaves())
         if leaf.kind == "tensor":
-            evidence = f"{case.name}: {dtype} in should give {dtype} out; yours gives {leaf.dtype}"
+            evidence = Evidence(
+                "{}: {} in should give {} out; yours gives {}", case.name, dtype, dtype, leaf.dtype
+            )
             expect(leaf.dtype == dtype, evidence, "hard_coded_dtype")
 
 
@@ -222,9 +226,9 @@ def _works_on_the_device(case: Case) -> None:
     operations = answer.reply.operations
     # some operations accept tensors on two devices without raising
     mixed = TWO_DEVICES.search(answer.message) or (operations and operations.mixed)
-    evidence = (
-        f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to"
-        " one"
+    evidence = Evidence(
+        "{}: tensors on two devices meet; one of them was made on a fixed device, or taken to one",
+        name,
     )
     expect(not mixed, evidence, "hard_coded_device")
     if answer.raised is not None:
@@ -233,7 +237,7 @@ def _works_on_the_device(case: Case) -> None:
         return
     device = answer.device or "meta"
     wherever = "the arguments are" if has_tensor else "it is asked for"
-    evidence = f"{name}: the output is on {device} wherever {wherever}"
+    evidence = Evidence("{}: the output is on {} wherever {}", name, device, wherever)
     expect(device == "meta", evidence, "hard_coded_device")
 
 
@@ -250,9 +254,10 @@ def _stays_on_the_device(case: Case) -> None:
         _expect_device(name, on_meta, "meta")
     operations = on_meta.reply.operations
     mixed = SAME_DEVICE.search(on_meta.message) or (operations and operations.mixed)
-    evidence = (
-        f"{name}: something stays on another device than its arguments: a tensor made without"
-        " device=, perhaps"
+    evidence = Evidence(
+        "{}: something stays on another device than its arguments: a tensor made without device=,"
+        " perhaps",
+        name,
     )
     expect(not mixed, evidence, "hard_coded_device")
 
@@ -260,7 +265,9 @@ def _stays_on_the_device(case: Case) -> None:
 def _expect_device(name: str, answer: Answer, device: str) -> None:
     leaf = next(answer.leaves())
     assert_tensor(leaf)
-    evidence = f"{name} gives a tensor on {leaf.device}, whatever the device of its arguments"
+    evidence = Evidence(
+        "{} gives a tensor on {}, whatever the device of its arguments", name, leaf.device
+    )
     expect(leaf.device == device, evidence, "hard_coded_device")
 
 

@@ -33,6 +33,12 @@ _OTHER_TENSORS = frozenset(
 )
 
 
+class SafeText(str):
+    """A text that no attempt can choose, such as the name of a dtype. Its digits are shown."""
+
+    __slots__ = ()
+
+
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
     """Return the text as one line of printable characters, cut at `limit` with "…".
 
@@ -63,7 +69,7 @@ def join_sentences(*sentences: str) -> str:
     )
 
 
-def kind_name(type_name: str) -> str:
+def kind_name(type_name: str) -> SafeText:
     """Return the type of a return value in words that may be shown: "a tensor", "a list of 3".
 
     Only common types are named, because an attempt could carry out information in other names. All
@@ -72,6 +78,10 @@ def kind_name(type_name: str) -> str:
     Args:
         type_name: the kind of an output, or the type from a misfit.
     """
+    return SafeText(_kind_in_words(type_name))
+
+
+def _kind_in_words(type_name: str) -> str:
     if type_name == "NoneType":
         return "None: is a return missing at its end?"
     if type_name == OPAQUE:

@@ -7,7 +7,7 @@ replaces a text of the reference by another one.
 `Evidence` is the sentence that says how an attempt fails, apart from the numbers in it. An attempt
 knows its hidden inputs, and chooses the shape and the numbers of its answer; a report that repeats
 them can carry those inputs out. In grading, `redact` (judge/redact_hidden_inputs.py) therefore
-shows only numbers that follow from the call. The sentence itself is always shown.
+shows only numbers that follow from the call. A sentence that is written out is always shown.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from functools import lru_cache
 from math import isfinite
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, LiteralString, NamedTuple
 
@@ -133,8 +134,8 @@ class CheckFailed(AssertionError):
     """The attempt does not meet the requirement of the check. `str()` is the evidence in full.
 
     Attributes:
-        evidence: the sentence that says how. A text is its only value, because it may quote numbers
-            that the attempt chose.
+        evidence: the sentence that says how. A text becomes its only value, because a check may
+            have put numbers into it that the attempt chose.
         suspect: the misconception that this failure proves by itself, even if the attempt has other
             mistakes.
         expected: sizes that the evidence states as right.
@@ -142,9 +143,7 @@ class CheckFailed(AssertionError):
         is_trivial_answer: whether the check itself passed, but its function gives trivial answers.
     """
 
-    def __init__(
-        self, evidence: Evidence | str, suspect: str = "", expected: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, evidence: Text, suspect: str = "", expected: Sequence[int] = ()) -> None:
         super().__init__(str(evidence))
         self.evidence = Evidence("{}", evidence) if isinstance(evidence, str) else evidence
         self.suspect = suspect
@@ -351,32 +350,83 @@ class Number:
         return f"{self.value:.{self.digits}g}"
 
 
-# A size, count or position; a shape, or an index in a tensor; a factor; or a text, which may quote
-# numbers.
-Value = int | tuple[int, ...] | Number | str
+@dataclass(frozen=True)
+class Percent:
+    """A fraction that depends on the answer, shown in percent.
+
+    Attributes:
+        value: the fraction; 1 is 100%.
+        decimals: the number of decimals that are shown.
+    """
+
+    value: float
+    decimals: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.value:.{self.decimals}%}"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Several values with a text between them: `Listed([3, 5], " and ")` is shown as "3 and 5"."""
+
+    values: Sequence[Value]
+    separator: str = ", "
 
 
 class Evidence:
     """A sentence with a {} for each value: `Evidence("{} of {} heads are right", right, heads)`.
 
-    The sentence must be written out. In a sentence that is put together, as by an f-string, an
-    attempt may have chosen some of the numbers.
+    The sentence must be written out: an f-string would hide which of its numbers depend on the
+    answer. A value may be a sentence with values, too.
     """
 
     def __init__(self, sentence: LiteralString, *values: Value) -> None:
+        """Keep the sentence apart from its values.
+
+        Raises TypeError for a value of another type, such as a tensor.
+        """
+        for value in values:
+            if not isinstance(value, _TYPES_OF_VALUES):
+                kind = type(value).__name__
+                raise TypeError(f"evidence shows no {kind}: pass a number, a shape or a text")
         self._sentence, self._values = sentence, values
 
     def __str__(self) -> str:
         return self.render(in_full)
 
-    def render(self, show: Callable[[Value], str]) -> str:
-        """Return the sentence with the text that `show` returns for each value."""
-        return self._sentence.format(*map(show, self._values))
+    def render(self, show: Callable[[Shown], str]) -> str:
+        """Return the sentence with the text that `show` returns for each value.
+
+        Sentences and lists among the values are rendered in the same way.
+        """
+
+        def text_of(value: Value) -> str:
+            if isinstance(value, Evidence):
+                return value.render(show)
+            if isinstance(value, Listed):
+                return value.separator.join(map(text_of, value.values))
+            return show(value)
+
+        return self._sentence.format(*map(text_of, self._values))
 
 
-def in_full(value: Value) -> str:
+# A size, count or position; a factor; several positions; a shape, or an index in a tensor; a
+# percentage; or a text. None stands for a number that the answer does not have.
+Shown = int | float | list[int] | tuple[int, ...] | Number | Percent | str | None
+Value = Shown | Evidence | Listed
+Text = str | Evidence
+_TYPES_OF_VALUES = (int, float, list, tuple, Number, Percent, str, type(None), Evidence, Listed)
+
+
+def in_full(value: Shown) -> str:
     """Return the value as the student's own machine shows it."""
     return shape_text(value) if isinstance(value, tuple) else str(value)
+
+
+def is_check_file(path: Path) -> bool:
+    """Return whether a file belongs to a course's hidden checks."""
+    return path.parts[-3:-1] == ("grader", "checks")
 
 
 def shape_text(

@@ -23,7 +23,7 @@ from torch import Tensor
 from ..box.worker.messages import MovedAfterACall, Ones, dtype_name
 from .answer import Answer
 from .asserts import agrees, assert_finite, assert_gradients_match, assert_shape, expect
-from .hidden_check import CheckFailed
+from .hidden_check import CheckFailed, Evidence, Listed, Percent
 from .runner import Implementation, ImplementationModule
 
 Tensors = Mapping[str, Tensor]
@@ -145,7 +145,8 @@ def expect_gradients(
         if got.raised is not None:
             raise
         suspect = fault.suspect or ("gradient_cut" if cut() else "")
-        raise CheckFailed(f"{path}: {fault}" if path else str(fault), suspect) from None
+        evidence = Evidence("{}: {}", path, fault.evidence) if path else fault.evidence
+        raise CheckFailed(evidence, suspect) from None
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
@@ -265,7 +266,7 @@ def judge_again(module: ImplementationModule, original: Args, alike: Args, resiz
                     fresh_one(module, args) is not None,
                     "two fresh instances answer the same call otherwise",
                 )
-                raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
+                raise CheckFailed(Evidence("call {} of one instance {}", n, OTHERWISE), KEPT)
     output, another = outputs[id(original)], outputs[id(alike)]
     assert_shape(another, output.shape)
     expect(not torch.equal(output, another), "whatever is asked, the answer is the same")
@@ -278,11 +279,10 @@ def judge_again(module: ImplementationModule, original: Args, alike: Args, resiz
             # differences that are due to chance or to training mode itself belong to other checks
             fresh = fresh_one(awake, args)
             keeps_state = fresh is not None and not agrees(answer.output, fresh)
-            expect(
-                not keeps_state,
-                f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}",
-                KEPT,
+            evidence = Evidence(
+                "in training and in eval mode by turns, call {} of one instance {}", n, OTHERWISE
             )
+            expect(not keeps_state, evidence, KEPT)
 
 
 def answers_of(
@@ -300,10 +300,11 @@ def answers_of(
         sequence(*args)
     answers = sequence.ask()
     if answers[0].raised is not None:
-        lengths = ", then ".join("{} × {}".format(*args[0].shape) for args in calls)
-        evidence = (
-            f"one instance, asked about {lengths} tokens, raises an exception; fresh ones answer"
-            " all of these"
+        lengths = Listed([Evidence("{} × {}", *args[0].shape) for args in calls], ", then ")
+        evidence = Evidence(
+            "one instance, asked about {} tokens, raises an exception; fresh ones answer all of"
+            " these",
+            lengths,
         )
         expect(any(module(*args).raised is not None for args in calls), evidence, KEPT)
         answers[0].must_return()
@@ -349,15 +350,16 @@ def judge_modes_again(module: ImplementationModule, token: Tensor, heads: int) -
         float((output.abs() <= 1e-4 * asleep.abs().max()).double().mean())
         for output in (awake, again)
     )
-    evidence = (
-        f"in training mode {baseline:.0%} of a single token's answer is 0, and after a call in"
-        f" eval mode {after:.0%}"
+    shares = Evidence(
+        "in training mode {} of a single token's answer is 0, and after a call in eval mode {}",
+        Percent(baseline),
+        Percent(after),
     )
     # Each share is the mean of len(copies) · nh coin tosses. A right attempt is 6.6 standard
     # deviations off once in 2e10 runs.
     expect(
         abs(baseline - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * heads)) ** 0.5,
-        evidence,
+        shares,
         KEPT,
     )
 

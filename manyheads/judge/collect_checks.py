@@ -21,7 +21,7 @@ import pytest
 
 from ..box.worker.result_form import Form
 from ..checks.contract import CONTRACT
-from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed
+from ..checks.hidden_check import CheckOutcome, Draw, Drawn, Mark, input_seed, is_check_file
 from ..checks.runner import Exchange, Implementation, RecordingRunner, Runner
 from ..course import Exercise
 from ..files import CourseFault, describe_error, location_of_error
@@ -209,7 +209,7 @@ class _Collector:
         if call.excinfo is None or self.problem:
             return
         for error in (call.excinfo.value, call.excinfo.value.__cause__):
-            location = location_of_error(error, is_of_checks)
+            location = location_of_error(error, is_check_file)
             if location is not None:
                 file, line = location
                 self.problem = f"{'/'.join(file.parts[-3:])}:{line}: {describe_error(error)}"
@@ -303,8 +303,3 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
         file = exercise.checks.relative_to(exercise.root)
         problem = f"nothing was collected from {file}"
     return f"{exercise.id}: {problem}, course.yaml says {exercise.points:g}"
-
-
-def is_of_checks(file: Path) -> bool:
-    """Return whether a file belongs to a course's hidden checks."""
-    return file.parts[-3:-1] == ("grader", "checks")

@@ -20,7 +20,7 @@ from ..box.worker.messages import Build, Call, Output, Reply, tensors_of
 from ..checks.answer import has_numbers, numbers_of
 from ..checks.asserts import TOLERANCE, difference, expect, label
 from ..checks.explain_exceptions import describe_exception
-from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number
+from ..checks.hidden_check import AttemptRaised, CheckFailed, Evidence, Number, Text
 from ..checks.preconditions import Condition, first_failed_condition, judged_beside_numbers
 from ..checks.runner import Exchange, Implementation, Runner, target_of
 from ..diagnosis.fault_dictionary import FaultDictionary, RecordedCondition
@@ -230,17 +230,17 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
         probe: The calls to make, from `choose_probe`, or None if there is none.
     """
     if probe is None:
-        raise CheckFailed(f"{target} never gives a finite number")
+        raise CheckFailed(Evidence("{} never gives a finite number", target))
     answers = [attempt.ask(call) for call in (*probe.calls, probe.calls[0])]
     for answer in answers:
         answer.must_return()
     *rows, repeated_row = (numbers_of(answer.reply) for answer in answers)
     # With one call this is the same row: then any change by chance is noise.
     first_row, last_row = rows[0], rows[-1]
-    expect(repeated_row.numel() > 0, f"{target} never gives a finite number")
+    expect(repeated_row.numel() > 0, Evidence("{} never gives a finite number", target))
     expect(
         len({row.shape for row in (*rows, repeated_row)}) == 1,
-        f"{target} gives another shape each time",
+        Evidence("{} gives another shape each time", target),
     )
     change_by_chance = float((first_row - repeated_row).norm())
     change_by_input = float((first_row - last_row).norm())
@@ -249,7 +249,10 @@ def require_nontrivial(attempt: Implementation, target: str, probe: Probe | None
             repeated_row.numel() < MIN_NUMBERS
             or change_by_chance > MOST_CHANGE_BY_CHANCE * change_by_input
         )
-        expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
+        expect(
+            not is_noise,
+            Evidence("{} gives another answer each time, whatever it is given", target),
+        )
     if len(rows) == 1:
         _expect_dependence_on_sizes(target, probe)
     elif probe.compares or probe.depends_on_numbers:
@@ -281,7 +284,7 @@ def _expect_dependence_on_numbers(
     adds_up = _add_up(rows, TOLERANCE) and (probe.has_varied_numbers or not probe.compares)
     # A function whose moved numbers do not add up selects them by their size, such as a maximum.
     is_copy = copy_kind == COPY or (copy_kind == MOVED and adds_up)
-    expect(not is_copy or copy_kind == probe.copy_kind, f"{target} {description}")
+    expect(not is_copy or copy_kind == probe.copy_kind, Evidence("{} {}", target, description))
     scale = max(LEAST_SCALE, float(first_row.abs().max()))
     is_same = difference(first_row, second_row, scale) <= TOLERANCE
     expect(not is_same, _unchanging_answer(target, first_row))
@@ -289,10 +292,12 @@ def _expect_dependence_on_numbers(
     if not probe.compares or not adds_up or has_nan:
         return
     if not _changes_number_by_number(attempt, probe.calls[0], first_row):
-        failed = CheckFailed(
-            f"{target} compares nothing: each number that it is given adds the same to its answer, "
-            "whatever the others are"
+        evidence = Evidence(
+            "{} compares nothing: each number that it is given adds the same to its answer, "
+            "whatever the others are",
+            target,
         )
+        failed = CheckFailed(evidence)
         failed.is_trivial_answer = True
         raise failed
 
@@ -322,12 +327,12 @@ def _expect_dependence_on_sizes(target: str, probe: Probe) -> None:
             relations += [_relation(actual, mirror) for mirror in _mirror_images(expected_reply)]
     expect(
         len(single_numbers) != 1 or len(expected_single_numbers) == 1,
-        f"{target} gives the same answer, whatever it is given",
+        Evidence("{} gives the same answer, whatever it is given", target),
     )
     if varied_answers and all(_is_constant_or_identity(*answer) for answer in varied_answers):
         first_numbers, _ = varied_answers[0]
         raise CheckFailed(_unchanging_answer(target, first_numbers))
-    problem = f"what {target} gives has nothing to do with what it is given"
+    problem = Evidence("what {} gives has nothing to do with what it is given", target)
     expect(not relations or max(relations) >= LEAST_RELATION, problem)
 
 
@@ -471,7 +476,7 @@ def _is_constant_or_identity(numbers: Tensor, reply: Reply) -> bool:
     return torch.equal(numbers, identity.flatten())
 
 
-def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
+def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, Text]:
     """Return COPY or MOVED and a description if an answer consists of numbers of one argument.
 
     Only the first tensor of the answer is compared, with each argument in turn: it is a COPY if it
@@ -487,9 +492,11 @@ def _copy_of_argument(reply: Reply, call: Call) -> tuple[str, str]:
             continue
         argument_row = argument.flatten().float()
         if argument.shape == first_tensor.shape and torch.equal(row, argument_row):
-            return COPY, f"gives back {label(name)}, unchanged"
+            return COPY, Evidence("gives back {}, unchanged", label(name))
         if _is_selected(row, argument_row):
-            return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
+            return MOVED, Evidence(
+                "gives back numbers of {}, and has computed nothing", label(name)
+            )
     return "", ""
 
 

@@ -1,28 +1,42 @@
 """Remove numbers and names from a report if an attempt can have chosen them by its hidden inputs.
 
 `redact` shows a number in the evidence of a check only if the calls of the check or common mistakes
-make such numbers. `with_known_names` repeats the name of a parameter only if it is allowed: the
-check uses it, the reference has it, or a process that has met no other call has exactly these
-names. All other names are replaced by a number, so that a check can still count them.
+make such numbers. The numbers are values of the evidence: no sentence is searched for them. A text
+with digits is shown only if it is written out in the engine or in a file of checks.
+
+`with_known_names` repeats the name of a parameter only if it is allowed: the check uses it, the
+reference has it, or a process that has met no other call has exactly these names. All other names
+are replaced by a number, so that a check can still count them.
 
 `axes_of` and `name_sizes` find the names of sizes, such as (B, T, C) for (2, 5, 12).
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
-from itertools import chain, count, pairwise
+from functools import cache
+from itertools import chain, pairwise
+from pathlib import Path
 
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Reply, StandIn
 from ..box.worker.result_form import PartPath
-from ..checks.hidden_check import Evidence, Number, Value, shape_text
-from ..checks.runner import Exchange
+from ..checks.explain_exceptions import SafeText
+from ..checks.hidden_check import (
+    Evidence,
+    Number,
+    Percent,
+    Shown,
+    is_check_file,
+    shape_text,
+)
+from ..checks.runner import Exchange, target_of
 from ..course.course_yaml_schema import Axis, Parameter, Signature
 
 ANOTHER_NAME = "another name"
@@ -108,10 +122,9 @@ _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 # In such a message, these numbers are not sizes.
 _POSITIONS = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")
 ANOTHER_SIZE, REDACTED_NUMBER, CUT = "another size", "some number", "…"
-# A number in a text, its exponent, and its percent sign. Text is searched because some checks build
-# sentences with an f-string. In an `Evidence`, numbers are values.
-_NUMBER_IN_TEXT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)((?:e[+-]?\d+)?)(%?)(?!\w|\.\d)")
-_MOST_PERCENT = 1000  # a larger percentage may be a message
+REDACTED_TEXT = "the numbers of this sentence are not shown"
+_ENGINE = Path(__file__).parents[1]
+_LARGEST_SHARE = 10.0  # 1,000 %; a larger percentage may be a message
 NEAR = 0.006  # the relative error of a factor that is written with three digits
 # A shape may have so many more axes than the call's tensors and the expected one. One axis too many
 # is a mistake, ten may be a message.
@@ -417,10 +430,14 @@ class _Policy:
     If any size is withheld, numbers may be derived from it. Then any other number that is larger
     than the known sizes, and no such product, is "…". If no size is withheld, all are shown.
 
-    A shape with too many axes is cut. If the attempt returned one, a text shows no more whole
-    numbers than a shape. A factor (1.253e+45) is shown if mistakes make such factors: powers of ten
-    or two, quotients of small numbers, the call's sizes, roots of their quotients, and the scales
-    of its dropout. Any other is "some number".
+    A shape with too many axes is cut. If the attempt returned one, lists of numbers are cut, too. A
+    factor (1.253e+45) is shown if mistakes make such factors: powers of ten or two, quotients of
+    small numbers, the call's sizes, roots of their quotients, and the scales of its dropout. Any
+    other is "some number". A percentage is shown unless it is so large that it may be a message.
+
+    A text with digits is shown only if the attempt cannot have chosen them: if it is a `SafeText`,
+    if it is written out in a program, or if it is a name in the call or in the reply, where
+    `with_known_names` has left only known ones.
     """
 
     def __init__(self, exchanges: Sequence[Exchange], expected: Sequence[int]) -> None:
@@ -437,23 +454,29 @@ class _Policy:
         # sizes that the attempt returned and that do not follow from the known sizes
         self._redacted_sizes = larger_sizes - self._products
         self._factors = _factors(sizes, calls)
+        self._names = frozenset(map(target_of, calls)).union(
+            *(names_given(call) for call in calls),
+            *(names_in(exchange.reply) for exchange in exchanges),
+        )
 
-    def show(self, value: Value) -> str:
-        """Return a factor (Number), a size (int), a shape (tuple) or a text as the report shows it.
-
-        A text has several numbers, each of which is shown or replaced (`_number_in_text`).
-        """
+    def show(self, value: Shown) -> str:
+        """Return a value of the evidence as the report shows it."""
         match value:
+            case bool() | None:
+                return str(value)
             case Number():
                 return self._factor(value)
+            case float():
+                return self._factor(Number(value))
+            case Percent():
+                return str(value) if value.value < _LARGEST_SHARE else REDACTED_NUMBER
             case int():
                 return self._size(value)
             case tuple():
                 return shape_text(value, self._size, self._max_axes)
-        # If the attempt returned too many axes, a text may list them: then only its first numbers
-        # are shown.
-        budget = range(self._max_axes) if self._has_many_axes else count()
-        return _NUMBER_IN_TEXT.sub(partial(self._number_in_text, iter(budget)), value)
+            case list():
+                return self._list(value)
+        return value if self._is_safe(value) else REDACTED_TEXT
 
     def _size(self, size: int) -> str:
         """Return a size, count or position as the report shows it, perhaps ANOTHER_SIZE or CUT."""
@@ -469,34 +492,46 @@ class _Policy:
         """
         factor = abs(number.value)
         nearest = min(self._factors, key=lambda candidate: abs(candidate - factor))
-        # each digit beyond the third makes the tolerance ten times smaller
-        tolerance = NEAR * min(1.0, 10.0 ** (3 - number.digits))
+        # each further digit makes the tolerance ten times smaller
+        tolerance = NEAR * 10.0 ** (3 - number.digits)
         if not math.isclose(nearest, factor, rel_tol=tolerance):
             return REDACTED_NUMBER
         return f"{math.copysign(nearest, number.value):.4g}"
 
-    def _number_in_text(self, budget: Iterator[int], match: re.Match[str]) -> str:
-        """Return the replacement of a number in a text, which a check may have put together.
+    def _list(self, numbers: Sequence[int]) -> str:
+        """Return a list of positions or counts. It is cut if the attempt returned too many axes."""
+        shown_numbers = numbers[: self._max_axes] if self._has_many_axes else numbers
+        texts = [*map(self._size, shown_numbers)]
+        if len(texts) < len(numbers):
+            texts.append(CUT)
+        return f"[{', '.join(texts)}]"
 
-        A whole number counts as a size, any other number as a factor. A percentage is shown, unless
-        it is so large that it may be a message.
+    def _is_safe(self, text: str) -> bool:
+        """Return whether the attempt cannot have chosen the digits in a text."""
+        if not any(character.isdigit() for character in text):
+            return True
+        return isinstance(text, SafeText) or text in self._names or _is_written_out(text)
 
-        Args:
-            budget: An iterator with a value for each whole number that the text may still show.
-            match: The number.
-        """
-        digits, exponent, percent = match.groups()
-        number = float(digits + exponent)
-        if percent:
-            return match[0] if number < _MOST_PERCENT else REDACTED_NUMBER
-        if exponent or "." in digits:
-            significant_digits = digits.replace(".", "").lstrip("0")
-            return self._factor(Number(number, len(significant_digits)))
-        if next(budget, None) is None:
-            return CUT
-        size = self._size(int(digits))
-        # a number that is shown keeps its zeros: 2,007 consists of 2 and 007
-        return digits if size.isdigit() else size
+
+def _is_written_out(text: str) -> bool:
+    """Return whether a text is written out in a module of the engine or in a file of checks."""
+    files = (getattr(module, "__file__", None) or "" for module in [*sys.modules.values()])
+    return any(text in _texts_in(file) for file in files if _is_of_engine_or_checks(file))
+
+
+@cache
+def _is_of_engine_or_checks(file: str) -> bool:
+    path = Path(file)
+    return is_check_file(path) or _ENGINE in path.parents
+
+
+@cache
+def _texts_in(file: str) -> frozenset[str]:
+    """Return the texts that are written out in a Python file."""
+    text = Path(file).read_text(encoding="utf-8")
+    nodes = ast.walk(ast.parse(text))  # noqa: TID251  (no attempt's text)
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))
 
 
 def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, product
 
-from ..box.worker.messages import Call, Output, Reply
+from ..box.worker.messages import Call, Output, Reply, dtype_name
 from ..box.worker.result_form import OPAQUE
 from ..checks.answer import TABLES, Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_shape
-from ..checks.explain_exceptions import kind_name
-from ..checks.hidden_check import CheckFailed
+from ..checks.explain_exceptions import SafeText, kind_name
+from ..checks.hidden_check import CheckFailed, Evidence
 from ..checks.runner import Exchange, Runner, target_of
 from .nontrivial_answers import is_in_training
 
@@ -217,17 +217,22 @@ def _compare(call: Call, actual_reply: Reply, expected_reply: Reply) -> None:
     Answer(call, actual_reply).must_return()
     for actual, expected, name in _paired_outputs(call, actual_reply, expected_reply):
         if actual.kind != expected.kind:
-            raise CheckFailed(
-                f"{kind_name(expected.kind)} was expected; yours returned {kind_name(actual.kind)}"
+            evidence = Evidence(
+                "{} was expected; yours returned {}",
+                kind_name(expected.kind),
+                kind_name(actual.kind),
             )
+            raise CheckFailed(evidence)
         if actual.tensor is None or expected.tensor is None:
             continue
         assert_shape(actual.tensor, expected.tensor.shape, name)
         if actual.tensor.is_floating_point() != expected.tensor.is_floating_point():
-            raise CheckFailed(
-                f"a tensor of {expected.tensor.dtype} was expected; "
-                f"yours is of {actual.tensor.dtype}".replace("torch.", "")
+            evidence = Evidence(
+                "a tensor of {} was expected; yours is of {}",
+                SafeText(dtype_name(expected.tensor.dtype)),
+                SafeText(dtype_name(actual.tensor.dtype)),
             )
+            raise CheckFailed(evidence)
     for name, expected_gradient in expected_reply.gradients.items():
         gradient = actual_reply.gradients.get(name)
         if gradient is not None and expected_gradient is not None:

@@ -35,6 +35,7 @@ from ..checks.hidden_check import (
     Draw,
     Drawn,
     Layer,
+    is_check_file,
 )
 from ..checks.preconditions import Condition, first_failed_condition, judged_beside
 from ..checks.runner import (
@@ -49,7 +50,7 @@ from ..checks.runner import (
 from ..course import Course, Exercise
 from ..files import location_of_error
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
-from .collect_checks import Check, CheckRun, collect_checks, is_of_checks
+from .collect_checks import Check, CheckRun, collect_checks
 from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
 from .require_answer_of_each_function import compare_with_reference, missing_reply, wrong_type
@@ -260,7 +261,7 @@ def _line_in_checks(error: BaseException) -> str:
     The text of the line is left out: students may read a log of `course grade`, and a hidden check
     must stay hidden.
     """
-    location = location_of_error(error, is_of_checks)
+    location = location_of_error(error, is_check_file)
     if location is None:
         return ""
     file, line = location
