@@ -360,7 +360,7 @@ class Connection:
 
 
 class Box(Protocol):
-    """Starts a fresh process for each attempt, one at a time."""
+    """Starts a fresh process for each attempt."""
 
     level: Level
 

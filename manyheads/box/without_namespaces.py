@@ -28,7 +28,7 @@ from typing import Any, Self, cast
 
 import torch
 
-from .connection import Box, Channel, Connection
+from .connection import GRACE, Box, Channel, Connection
 from .contents import box_modules
 from .level_and_device_names import BoxUnavailable, Level
 from .worker.attempt import allow_only
@@ -222,7 +222,7 @@ class ProcessBox:
             try:
                 connected = _caller(server, password, time.monotonic() + _PATIENCE)
             except TimeoutError:
-                process.kill()
+                _end(process, folder, GRACE)
                 raise BoxUnavailable(
                     f"{sys.executable} does not start. Next: install the course again"
                 ) from None

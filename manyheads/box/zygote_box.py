@@ -37,7 +37,7 @@ _F_SETPIPE_SZ = 1031
 
 
 class WarmBox(ABC):
-    """A box with a zygote, which forks attempts, one at a time."""
+    """A box with a zygote, which forks a process for each attempt."""
 
     level: Level
     _control: socket.socket  # to the zygote

@@ -4,8 +4,10 @@ misbehaves.
 
 import json
 import os
+import signal
 import socket
 import stat
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -16,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import open_box
+from manyheads.box import open_box, without_namespaces
 from manyheads.box.canary import prove
 from manyheads.box.connection import AttemptEnded, Box, Channel, Connection, End, load
 from manyheads.box.contents import contents
@@ -295,6 +297,24 @@ def test_where_threads_run_every_attempt_is_a_new_interpreter():
     finally:
         stop.set()
         thread.join()
+
+
+def test_an_interpreter_that_does_not_connect_has_ended_when_its_box_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = list[subprocess.Popen[bytes]]()
+
+    def start_idle(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+        """Start an interpreter that sleeps and never connects, and keep its process."""
+        command = [sys.executable, "-c", "import time; time.sleep(600)"]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
+        return started[0]
+
+    monkeypatch.setattr(without_namespaces, "start", start_idle)
+    monkeypatch.setattr(without_namespaces, "_PATIENCE", 0.1)
+    with ProcessBox() as process_box, pytest.raises(BoxUnavailable, match="does not start"):
+        process_box.attempt(LIMITS)
+    assert started[0].returncode == -signal.SIGKILL
 
 
 PASSWORD = bytes(range(32))
