@@ -2,8 +2,8 @@
 
 import pytest
 
-from manyheads.checks import CheckFailed, Evidence, Number, expect
-from manyheads.checks.hidden_check import Value
+from manyheads.checks import CheckFailed, Evidence, Number, Sizes, expect
+from manyheads.checks.hidden_check import Draw, Value
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,15 @@ def test_a_failure_has_its_evidence() -> None:
 def test_a_text_is_a_value_because_it_may_quote_numbers() -> None:
     failed = CheckFailed("2 of 3 heads are right")
     assert failed.evidence.render(lambda value: f"<{value}>") == "<2 of 3 heads are right>"
+
+
+@pytest.mark.parametrize("choices", [{"B": [2], "T": [2]}, {"B": (2, 3), "T": (2, 3), "C": [2, 3]}])
+def test_sizes_that_cannot_differ_are_refused(choices: dict[str, tuple[int, int] | list[int]]):
+    with pytest.raises(ValueError, match=r"^B, T.* are not all different in 10000 draws"):
+        Draw(1).sizes(**choices)
+
+
+def test_sizes_that_follow_and_cannot_differ_are_refused() -> None:
+    sizes = Sizes(nh=[1], hd=[4, 5], C=lambda s, draw: s.nh * s.hd)
+    with pytest.raises(ValueError, match=r"^nh, hd, C are not all different in 10000 draws"):
+        sizes(Draw(1))
