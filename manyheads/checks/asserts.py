@@ -407,7 +407,6 @@ def _by(error: float) -> Text:
 
 
 _ORDINALS = "first second third fourth fifth sixth".split()
-MAX_ORDINAL = len(_ORDINALS)  # `label` calls every further argument the last one
 
 
 def label(name: str) -> SafeText:
@@ -417,8 +416,9 @@ def label(name: str) -> SafeText:
         step, _, argument = suffix.partition(".")
         return SafeText(f"{label(argument)} of call {int(step) + 2}")
     if prefix == "args":
-        index, _, key = suffix.partition(".")
-        ordinal = _ORDINALS[int(index)] if int(index) < MAX_ORDINAL else "last"
+        digits, _, key = suffix.partition(".")
+        index = int(digits)
+        ordinal = _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
         return SafeText(f"the {ordinal} argument" + (f"'s {key}" if key else ""))
     if prefix == "kwargs":
         return SafeText(f"the argument {suffix}")

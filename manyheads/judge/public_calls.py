@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Call, Raised, Reply
-from ..checks.asserts import MAX_ORDINAL, label
+from ..checks.asserts import label
 from ..checks.explain_exceptions import describe_exception
 from ..checks.hidden_check import AttemptRaised, CheckFailed, CheckOutcome, Layer
 from ..checks.runner import LocalRecordingRunner, target_of
@@ -462,7 +462,7 @@ def name_arguments(sentence: str, signatures: Sequence[Signature]) -> str:
         sentence: The sentence.
         signatures: The signatures of the function; the first one has the names.
     """
-    parameters = signatures[0].call[:MAX_ORDINAL] if signatures else ()
+    parameters = signatures[0].call if signatures else ()
     for position, parameter in enumerate(parameters):
         sentence = sentence.replace(label(f"args.{position}"), f"`{parameter.name}`")
     return sentence

@@ -136,7 +136,8 @@ def of_kind(output_kind: str) -> Answer:
     return Answer(Call("f"), Reply(outputs=(Output(output_kind),)))
 
 
-CHANGED = Answer(Call("f"), Reply(outputs=value_answer(ONES).reply.outputs, mutated=("args.0",)))
+def _with_changed(argument: str) -> Answer:
+    return Answer(Call("f"), Reply(outputs=value_answer(ONES).reply.outputs, mutated=(argument,)))
 
 
 @pytest.mark.parametrize(
@@ -161,9 +162,14 @@ CHANGED = Answer(Call("f"), Reply(outputs=value_answer(ONES).reply.outputs, muta
             id="NaN, with its place",
         ),
         pytest.param(
-            lambda: assert_unmutated(CHANGED),
+            lambda: assert_unmutated(_with_changed("args.0")),
             "the first argument changed",
             id="an argument that changed",
+        ),
+        pytest.param(
+            lambda: assert_unmutated(_with_changed("args.6")),
+            "the 7th argument changed",
+            id="a seventh argument, which need not be the last",
         ),
         pytest.param(
             lambda: assert_same(value_answer(ONES), value_answer(ONES * 2), "the past changed"),
