@@ -26,7 +26,7 @@ from ..files import CourseFault, write_whole
 from ..submission import ENDINGS, size_limit, too_large
 
 SECONDS = 30.0
-MOST_BYTES = 32 * 2**20  # largest answer
+MOST_BYTES = 32 * 2**20  # of one answer
 PAGE, PAGES = 100, 30  # entries of a list in one answer; largest number of answers
 HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -84,19 +84,27 @@ class Api:
 
         Raises:
             ServiceError: the service refuses the request, does not answer within SECONDS, or
-                answers with something other than JSON.
+                answers with more than MOST_BYTES or with something other than JSON.
         """
         request = f"{method} …/{path.split('?')[0]}"
         body = None if data is None else json.dumps(data).encode()
-        options: dict[str, Any] = {
-            "timeout": SECONDS,
-            "retries": TRIED_AGAIN,
-            "redirect": False,
-            "preload_content": False,
-        }
         try:
-            answer = self._pool.request(method, f"{self._place}/{path}", body=body, **options)
-            content = answer.read(MOST_BYTES)
+            answer = self._pool.request(
+                method,
+                f"{self._place}/{path}",
+                body=body,
+                timeout=SECONDS,
+                retries=TRIED_AGAIN,
+                redirect=False,
+                preload_content=False,
+            )
+            content = answer.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                answer.close()  # else the next answer would begin with the rest
+                raise ServiceError(
+                    f"{request} was answered with more than {MOST_BYTES:,} bytes. Next: look at the"
+                    " service's status page"
+                )
             answer.release_conn()
             if answer.status < 300:
                 return json.loads(content) if content else None
@@ -210,7 +218,7 @@ def required_variable(environment: Environment, name: str) -> str:
 
     Raises CourseFault if it is not set.
     """
-    if value := environment.get(name, ""):
+    if value := environment.get(name):
         return value
     raise CourseFault(
         f"{name} is not set: this command is for a step of the workflow. Next: course grade"
@@ -281,14 +289,10 @@ def _folder(
     """
     entry = parent.get(name)
     sha = entry.sha if entry and entry.mode == "040000" else commit
-    return (
-        {
-            child.path: child
-            for child in _Tree.model_validate(api.call("GET", f"git/trees/{sha}")).tree
-        }
-        if sha
-        else {}
-    )
+    if not sha:
+        return {}
+    content = api.call("GET", f"git/trees/{sha}")
+    return {child.path: child for child in _Tree.model_validate(content).tree}
 
 
 def _blob(api: Api, sha: str, released: Path) -> bytes:
@@ -297,10 +301,8 @@ def _blob(api: Api, sha: str, released: Path) -> bytes:
     If the file at `released` has the same digest, it is read instead, without the API.
     """
     content = released.read_bytes() if released.is_file() else b""
-    if (
-        hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
-        == sha
-    ):
+    blob = b"blob %d\0%s" % (len(content), content)
+    if hashlib.sha1(blob, usedforsecurity=False).hexdigest() == sha:
         return content
     return base64.b64decode(api.call("GET", f"git/blobs/{sha}")["content"])
 

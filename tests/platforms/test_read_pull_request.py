@@ -309,6 +309,14 @@ def test_what_stays_refused_is_said(service, api, status, headers, message, says
     assert service.comments == []
 
 
+def test_an_answer_that_is_too_large_is_an_error(service, api, monkeypatch) -> None:
+    service.say(7, "x" * 2**20, "ben")
+    monkeypatch.setattr(read_pull_request, "MOST_BYTES", 2**20)
+    says = "was answered with more than 1,048,576 bytes. Next: look at the service's status page"
+    with pytest.raises(ServiceError, match=says):
+        write_comment(api, ASKED, "x")
+
+
 def test_a_service_that_does_not_answer_is_an_error() -> None:
     with pytest.raises(ServiceError, match="had no answer"):
         write_comment(Api("http://127.0.0.1:9/api", "t", ASKED.repository), ASKED, "x")
