@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, Popen
 from sys import modules
@@ -130,8 +130,10 @@ def load_magics(exercise: str) -> None:
         Magics(shell, exercise)
 
 
-# commands about one exercise: %course inserts the notebook's if all further words begin with "-"
+# Commands about one exercise: %course inserts the notebook's if the line names none.
 _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
+# options of these commands that a value follows; the value of --assignment names exercises
+_WITH_VALUE = {"--course", "--format", "--letters", "--seed", "--steps"}
 
 
 class Magics:
@@ -213,7 +215,10 @@ class Magics:
         """
         if words in (["ask"], ["ask", self._exercise]):  # a command cannot read letters in a cell
             return self._ask([])
-        if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
+        names_none = all(
+            word.startswith("-") or previous in _WITH_VALUE for previous, word in pairwise(words)
+        )
+        if {*words[:1]} & _OF_ONE and names_none:
             words.insert(1, self._exercise)
         plain = {
             "COLUMNS": str(WIDTH),

@@ -30,6 +30,7 @@ CELLS = {
     "trace": "%course trace --values",
     "plot": "%course plot",
     "status": "%course status",
+    "train": "%course train --steps 5",
     "wrong usage": "%course hind",
     "unknown": "load_magics('median')\n%check",
     "known": "load_magics('running_mean')",
@@ -118,6 +119,12 @@ def test_every_command_that_is_told_is_one_of_a_cell(
     assert [c for c in commands.values() if not re.search(r"(^|then: )[%!]\w", c)] == []
     all_text = "".join(text for cell in cell_outputs.values() for text in cell.values())
     assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", all_text) == []
+
+
+def test_an_options_value_is_no_name_of_an_exercise(
+    cell_outputs: dict[str, dict[str, str]],
+) -> None:
+    assert "running_mean has no module to train" in cell_outputs["train"]["printed"]
 
 
 def test_a_command_that_there_is_not_is_told(cell_outputs: dict[str, dict[str, str]]) -> None:
