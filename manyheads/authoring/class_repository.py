@@ -265,8 +265,7 @@ def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> N
 def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
     """Raise CourseError if `course check` of these exercises fails in the class repository.
 
-    Solutions replace the stubs there, so all checks must pass. Raises subprocess.TimeoutExpired
-    after SECONDS.
+    Solutions replace the stubs there, so all checks must pass within SECONDS.
 
     Args:
         folder: The folder of the class repository.
@@ -275,9 +274,15 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
     """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = standalone_command(engine, "check", *ids)
-    completed = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
-    )
+    try:
+        completed = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise CourseError(
+            "the solutions do not pass `course check` as they are released in "
+            f"{SECONDS:g} seconds. Next: course verify {' '.join(ids)}"
+        ) from None
     if completed.returncode:
         messages = [
             line

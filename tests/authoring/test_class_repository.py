@@ -369,6 +369,14 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
     try_out(course, Catalogue(course), files | {"course.yaml": path.read_bytes()})
 
 
+def test_solutions_that_take_too_long_are_not_released(
+    tiny: Course, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_repository, "SECONDS", 0.01)
+    with pytest.raises(CourseError, match=r"in 0.01 seconds.* Next: course verify running_mean"):
+        try_out(tiny, Catalogue(tiny), files)
+
+
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):
     completed = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
     assert completed.returncode == 0, completed.stderr
