@@ -146,8 +146,8 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     Texts of misconceptions that another exercise also has are kept.
 
     Raises:
-        CourseError: A bank cannot be loaded, or course.yaml has no row of the assignment. Nothing
-            is removed then.
+        CourseError: A bank cannot be loaded, or course.yaml has no row of the assignment.
+        OSError: course.yaml or texts.yaml cannot be read. In both cases, nothing is removed.
     """
     root = course.root
     remaining = [peer for peer in course.exercises if peer.assignment is not assignment]
@@ -156,8 +156,8 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     row = _child(
         _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id
     )
-    _leave_out(settings, [(row, row)])
     misconception_texts = YAML().compose(texts.read_text("utf-8")).value
+    _leave_out(settings, [(row, row)])
     _leave_out(texts, [(key, value) for key, value in misconception_texts if key.value in unused])
     folders = [
         root / "solutions" / assignment.id,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.new_course import init_course
+from manyheads.authoring.new_course import init_course, remove_assignment
 from manyheads.authoring.templates import HERE
-from manyheads.course import CourseError
+from manyheads.course import CourseError, load_course
 from tests.conftest import Run
 from tests.make import TINY
 
@@ -144,6 +144,15 @@ def test_an_assignment_that_was_not_there_is_told(
     completed = run_course("new", name, cwd=tiny_copy)
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.splitlines()[0] == first
+
+
+def test_an_assignment_whose_texts_cannot_be_read_is_not_removed(tiny_copy: Path) -> None:
+    course = load_course(tiny_copy)
+    settings = (tiny_copy / "course.yaml").read_text()
+    course.texts.unlink()
+    with pytest.raises(FileNotFoundError):
+        remove_assignment(course, course.assignments[0])
+    assert (tiny_copy / "course.yaml").read_text() == settings
 
 
 def test_remarks_in_course_yaml_stay_where_they_are(run_course: Run, tiny_copy: Path) -> None:
