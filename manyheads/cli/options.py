@@ -109,7 +109,7 @@ def assignment_of(course: Course, name: str | None) -> Assignment:
 def exercises_named(
     course: Course, names: list[str], assignment: str | None = None
 ) -> list[Exercise]:
-    """Return the exercises with these names, in the order of the names.
+    """Return the exercises with these names, each once, in the order of the names.
 
     The first of these that fits a name decides: an id, number or file of exercises; the id, title
     or folder of an assignment; a function, for the first exercise that asks for it; a copy of an
@@ -149,7 +149,7 @@ def exercises_named(
             problem = f"{path} is not read: attempts are in {folders[0]}"
             raise CourseError(f"{problem}. Next: copy it there, then course check {match[0].id}")
         exercises += match
-    return exercises
+    return list(dict.fromkeys(exercises))
 
 
 def _of_a_copy(course: Course, exercises: Sequence[Exercise], name: str) -> list[Exercise]:

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.authoring.make_stub import STUB
 from manyheads.cli.options import exercise_named, exercises_named
-from manyheads.course import CourseError, load_course
+from manyheads.course import Course, CourseError, load_course
 from tests.conftest import Run
 from tests.make import RIGHT, TINY, WRONG, git, notebook
 
@@ -256,6 +256,13 @@ def test_the_folder_of_an_assignment_is_all_its_exercises(tiny_copy, monkeypatch
     assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
     with pytest.raises(CourseError, match="there is no exercise"):
         exercises_named(load_course(tiny_copy), ["/"])
+
+
+@pytest.mark.parametrize(
+    "names", [["running_mean", "01"], ["averages", "running_mean"], ["running_mean"] * 2]
+)
+def test_an_exercise_that_is_named_twice_is_checked_once(tiny: Course, names: list[str]) -> None:
+    assert [e.id for e in exercises_named(tiny, names)] == ["running_mean"]
 
 
 def test_an_assignment_is_all_its_exercises(repository: Path) -> None:
