@@ -314,12 +314,9 @@ class Hanging:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = max(options.max_width - len(self.prefix), 12)
         lines = [self.sentence] if options.no_wrap else self.sentence.splitlines() or [""]
-        first_line, *further_lines = [
-            wrapped
-            for line in lines
-            for wrapped in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0]))
-            or [""]
-        ]
+        first_line, *further_lines = textwrap.wrap(lines[0], wide) or [""]
+        for item in lines[1:]:
+            further_lines += textwrap.wrap(item, wide, subsequent_indent="   ") or [""]
         prefix_style = self.style if self.before_style is None else self.before_style
         yield Text.assemble((self.prefix, prefix_style), (first_line, self.style))
         yield from (Text(" " * len(self.prefix) + line, self.style) for line in further_lines)

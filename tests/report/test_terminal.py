@@ -20,7 +20,7 @@ from manyheads.course.course_yaml_schema import CourseFile
 from manyheads.notebook import combine_views, report_view
 from manyheads.report.command_name import COMMANDS, next_alone
 from manyheads.report.report_content import attempt_words
-from manyheads.report.terminal import exercise_report, ladder
+from manyheads.report.terminal import Hanging, exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.result import (
     CheckResult,
@@ -588,6 +588,16 @@ def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
     lines = view.text.splitlines()  # what a terminal shows
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
+
+
+def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more() -> None:
+    words = "one two three four five six seven"
+    assert make.printed_lines(Hanging("✗ ", f"{words}\n{words}"), 22) == [
+        "✗ one two three four",
+        "  five six seven",
+        "  one two three four",
+        "     five six seven",
+    ]
 
 
 def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
