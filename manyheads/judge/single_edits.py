@@ -529,8 +529,9 @@ def gates(code: CodePart, node: ast.AST) -> Changes:
         case ast.FunctionDef("__init__", _, body) if "super()" not in code.text(node):
             code_statements = (statement for statement in body if not is_docstring(statement))
             start = next(code_statements, body[-1])
-            # Python allows no compound statement after a semicolon.
-            is_compound = isinstance(start, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            # Python allows no compound statement after a semicolon: a match has cases, and every
+            # other one has a body.
+            is_compound = isinstance(start, ast.Match) or hasattr(start, "body")
             separator = f"\n{' ' * start.col_offset}" if is_compound else "; "
             yield "super", 0, {start: f"super().__init__(){separator}{code.text(start)}"}
 

@@ -134,6 +134,22 @@ def test_a_forgotten_super_is_put_before_the_first_statement() -> None:
     assert "        super().__init__(); self.width = width\n" in edit.after.text
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "if width:\n            pass",
+        "match width:\n            case 0:\n                pass",
+        "try:\n            pass\n        except* ValueError:\n            pass",
+        "def twice(n):\n            return 2 * n",
+        "class Options:\n            pass",
+    ],
+)
+def test_a_forgotten_super_is_put_on_a_line_before_a_compound_statement(first: str) -> None:
+    source = MODULE.format(body="        return x").replace("super().__init__()", first)
+    supers = [edit for edit in edits(source) if edit.category == "super"]
+    assert f"        super().__init__()\n        {first}" in supers[0].after.text
+
+
 def test_a_layer_is_tried_in_place_of_another_and_a_size_in_place_of_another() -> None:
     body = "        size = x.shape[1] * self.dropout\n        return self.key(x) / size"
     tried = changed_to(MODULE.format(body=body))
