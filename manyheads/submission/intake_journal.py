@@ -646,14 +646,17 @@ def handed_in(
     for submission in submissions:
         start, stamp = f"{submission.student}/{submission.assignment.id}/", None
         origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
-        times = [time for origin in origins if (time := read_moment(origin.handed_in))]
+        times = [
+            (time, origin.platform) for origin in origins if (time := read_moment(origin.handed_in))
+        ]
         late = [origin for origin in origins if origin.late]
         with suppress(Unreadable):
             stamp = read_moment(read_text(submission.folder / TIMESTAMP, 1), "UTC")
         if stamp:
             by_submission[submission] = HandedIn(source=TIMESTAMP, time=stamp)
         elif origins and len(times) == len(origins):
-            by_submission[submission] = HandedIn(source=origins[0].platform, time=max(times))
+            time, platform = max(times)
+            by_submission[submission] = HandedIn(source=platform, time=time)
         elif late or (origins and all(origin.platform in MARKS_LATE for origin in origins)):
             by_submission[submission] = HandedIn(
                 source=(late or origins)[0].platform, late=bool(late)

@@ -18,7 +18,7 @@ from manyheads.course import Course
 from manyheads.result import HandedIn
 from manyheads.submission import collect_downloads, find_submissions
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.intake_journal import handed_in, read_memory
+from manyheads.submission.intake_journal import IntakeJournal, Origin, handed_in, read_memory
 from tests.make import git
 
 from .conftest import DANCE, FILE, zip_bytes
@@ -99,6 +99,23 @@ def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
 ):
     run(write_zip(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
     assert submission_times() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
+
+
+def test_the_latest_of_several_times_is_told_with_the_platform_that_says_it(
+    course: Course, out_folder: Path
+) -> None:
+    hand_in(out_folder, "ada")
+    (submission,) = find_submissions(course, out_folder)[0]
+    origins = {
+        "04_reshape_dance.py": Origin(platform="Gradescope", handed_in="2026-11-20T18:00Z"),
+        "01_attention_scores.py": Origin(platform="Moodle", handed_in="2026-11-21T18:00Z"),
+    }
+    journal = IntakeJournal(
+        out_folder / "journal",
+        files={f"ada/multi_head_attention/{name}": origin for name, origin in origins.items()},
+    )
+    time = handed_in([submission], journal)[submission]
+    assert _time_and_source(time) == ("2026-11-21T18:00:00", "Moodle")
 
 
 TEN, ELEVEN = "2026-11-20T10:00:00+01:00", "2026-11-20T11:00:00+01:00"
