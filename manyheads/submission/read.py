@@ -327,7 +327,7 @@ def read_exercise(
         return attempt
     earlier = exercise.stems[1:] if attempt.missing else ()
     for stem, note in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
-        fallback = read_attempt(folder, stem, None, limit_kib)
+        fallback = read_attempt(folder, stem, untouched, limit_kib)
         is_of = note == EARLIER or fallback.problem or defined_in(fallback) & asked_of(exercise)
         if is_of and not fallback.missing:
             why = note.format(fallback.name, exercise.stem)

@@ -12,9 +12,16 @@ from typing import Any
 
 import pytest
 
+from manyheads.course import load_course
 from manyheads.submission import Source, read_attempt, size_limit
 from manyheads.submission import source as source_text
-from manyheads.submission.read import LINE_LIMIT, NotebookError, read_notebook, without_engine
+from manyheads.submission.read import (
+    LINE_LIMIT,
+    NotebookError,
+    read_exercise,
+    read_notebook,
+    without_engine,
+)
 from manyheads.submission.source import (
     CODE_LIMIT,
     LeftOver,
@@ -255,6 +262,22 @@ def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
     assert (read(tmp_path).name, read(tmp_path).note) == (f"{STEM}{counts}", note)
     assert read(tmp_path, stub=None).note == BOTH, "where the stub is not known"
+
+
+def test_of_two_files_with_an_earlier_name_the_stub_does_not_count(
+    tiny_copy: Path, tmp_path: Path
+) -> None:
+    settings = tiny_copy / "course.yaml"
+    row = "- id: running_mean\n"
+    settings.write_text(settings.read_text().replace(row, f"{row}        was: [mean_so_far]\n"))
+    exercise = load_course(tiny_copy).exercises[0]
+    (tmp_path / "01_mean_so_far.py").write_text(STUB)
+    (tmp_path / "01_mean_so_far.ipynb").write_text(notebook(RIGHT))
+    attempt = read_exercise(tmp_path, exercise, Source("", STUB).code_digest, KIB)
+    assert attempt.name == "01_mean_so_far.ipynb"
+    assert attempt.note == (
+        "Graded from 01_mean_so_far.ipynb: this exercise is called 01_running_mean now."
+    )
 
 
 def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
