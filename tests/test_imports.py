@@ -94,11 +94,11 @@ def upward_in(root: Path, packages: tuple[str, ...]) -> list[str]:
     return violations
 
 
-def test_no_room_imports_from_a_later_one() -> None:
+def test_no_package_imports_from_a_later_one() -> None:
     assert upward_in(ENGINE, PACKAGES) == []
 
 
-def test_an_import_from_a_later_room_is_found(tmp_path: Path) -> None:
+def test_an_import_from_a_later_package_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "engine"
     for name, text in {
         "box": "",
