@@ -10,7 +10,7 @@ through another pipe and sends packed replies.
 1. `results_folder` leaves out the exercises that are graded and unchanged.
 2. `judge_process` starts judges, each with a warm box; `dask_cluster` does so on other machines.
 3. `grade_submission` grades each exercise. `attempt_runner` sends the calls to the attempt.
-4. `collect_checks` and `run_hidden_checks` decide the outcomes. `require_answer_of_each_function`
+4. `collect_checks` and `run_hidden_checks` decide the outcomes. `missing_answers_and_wrong_types`
    and `nontrivial_answers` withdraw a pass that is not earned.
 5. If a check failed, `prove_line` searches for the wrong line: `parts_reached_by_calls` finds the
    parts of the text that failed calls reach, `single_edits` makes small edits of each part, and

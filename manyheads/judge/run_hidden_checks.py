@@ -51,9 +51,9 @@ from ..course import Course, Exercise
 from ..files import location_of_error
 from .attempt_runner import RememberingRunner, ReplayCache, ReplayNode
 from .collect_checks import Check, CheckRun, collect_checks
+from .missing_answers_and_wrong_types import compare_with_reference, missing_reply, wrong_type
 from .nontrivial_answers import all_right, choose_probe, require_nontrivial
 from .redact_hidden_inputs import redact
-from .require_answer_of_each_function import compare_with_reference, missing_reply, wrong_type
 
 # CPU time of a judge for one attempt: sixty times as much as the slowest exercise of the course
 # needs

@@ -13,7 +13,7 @@ from manyheads.box.worker.result_form import Form
 from manyheads.checks.hidden_check import CheckOutcome
 from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
 from manyheads.judge.collect_checks import CheckRun
-from manyheads.judge.require_answer_of_each_function import (
+from manyheads.judge.missing_answers_and_wrong_types import (
     AsksNothingError,
     kinds_of,
     missing_reply,

@@ -1,4 +1,4 @@
-"""Require that the attempt answered each function of a check, with the reference's types.
+"""Find functions of a check that never answered, and answers of types that the reference lacks.
 
 A check that passed fails after all if a function that it called never answered, or answered with a
 wrong type or NaN. If a check failed or broke, a difference in type or shape may be the reason.
