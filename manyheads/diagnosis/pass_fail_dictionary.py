@@ -208,20 +208,29 @@ def _of_parameters(symptom: Symptom) -> Symptom:
 
 
 def _symptom(recording: FaultDictionary, call: int, reply: ReplyFingerprint) -> Symptom:
-    """Return the differences between a reply and the reference's, or () if there are none.
+    """Return the symptom of a reply to a call, or () if it is as the reference's.
 
-    1. If the reference refuses the call, and this reply is no refusal: NOT_REFUSED.
-    2. If only one of the two raises, or they raise differently: "raised" with `raised` of this
-       reply, which is None if it is an answer.
-    3. Otherwise a phrase for each of these that differs: the outputs, the parameters, and each
-       other compared field. Outputs count even if they are not among the compared fields. Gradients
-       are named only if neither outputs, parameters nor an earlier field differs.
+    If the reference refuses the call, and the attempt does not, the symptom is NOT_REFUSED. If only
+    one of the two raises, or they raise differently, it is "raised" with the `raised` of this
+    reply. If neither raises, `_symptom_of_answer` compares the answers.
     """
-    expected, fields = recording.expected_reply(call), recording.compared_fields[call]
-    if expected.raised == "refused":
-        return () if reply.raised == "refused" else NOT_REFUSED
-    if expected.raised or reply.raised:
-        return () if expected.raised == reply.raised else (f"raised {reply.raised}",)
+    expected = recording.expected_reply(call)
+    if not (expected.raised or reply.raised):
+        return _symptom_of_answer(recording, call, reply)
+    if expected.raised == reply.raised:
+        return ()
+    return NOT_REFUSED if expected.raised == "refused" else (f"raised {reply.raised}",)
+
+
+def _symptom_of_answer(recording: FaultDictionary, call: int, reply: ReplyFingerprint) -> Symptom:
+    """Return a phrase for each difference between an answer and the reference's answer.
+
+    The outputs are always compared, and then those fields that are recorded as compared in this
+    call. Gradients are named only if nothing before them differs, because wrong numbers and other
+    parameters have wrong gradients anyway.
+    """
+    expected = recording.expected_reply(call)
+    fields = recording.compared_fields[call]
     differences = list[str]()
     if not reply.agrees(expected, ("outputs",)):
         differences.append(_symptom_of_outputs(expected, reply, recording.calls[call]))
@@ -232,7 +241,7 @@ def _symptom(recording: FaultDictionary, call: int, reply: ReplyFingerprint) -> 
             continue
         if field_name not in GRADIENTS:
             differences.append(field_name)
-        elif not differences:  # wrong numbers or other parameters have wrong gradients anyway
+        elif not differences:
             is_cut = bool(_gradients_that_arrive(expected) - _gradients_that_arrive(reply))
             differences.append(f"{field_name}{' cut' if is_cut else ''}")
     return tuple(differences)

@@ -51,7 +51,10 @@ NOT_WRONG = ("right", "unseen", "so_far")  # states of functions in which no fau
 
 @dataclass(frozen=True)
 class FunctionVerdict:
-    """The decisions about one function. The fields are those of `FunctionResult`."""
+    """The verdict on one function, before its evidence names cells and locations of the attempt.
+
+    The fields mean the same as in `FunctionResult`, which `attribution.function_result` makes.
+    """
 
     name: str
     state: State

@@ -140,6 +140,7 @@ def assemble(
     if hidden is None:
         assert replies is not None
         return ungraded_result(exercise, source, replies.dictionary, checks, result_parts, note)
+    assert exercise is not None
     return graded_result(exercise, source, checks, result_parts, note, diagnosis.answers)
 
 
@@ -154,7 +155,7 @@ def assemble_uncalled(
     """Return the result of an attempt of which no function could be called.
 
     Args:
-        exercise: The exercise, if it is known.
+        exercise: The exercise. It must be given in grading.
         source: The attempt.
         outcomes: The outcomes of all hidden checks, or of all visible ones on a student's machine.
         misconception: The id of the misconception that says why, or "".
@@ -169,6 +170,7 @@ def assemble_uncalled(
     )
     result_parts = ResultParts(diagnosis=tuple(diagnosed_result(m, (), exercise) for m in located))
     if dictionary is None:
+        assert exercise is not None
         return graded_result(exercise, source, checks, result_parts)
     return ungraded_result(exercise, source, dictionary, checks, result_parts)
 
@@ -509,7 +511,7 @@ class ResultParts:
 
 
 def graded_result(
-    exercise: Exercise | None,
+    exercise: Exercise,
     source: Source,
     checks: tuple[CheckResult, ...],
     result_parts: ResultParts,
@@ -518,21 +520,22 @@ def graded_result(
 ) -> ExerciseResult:
     """Return the result of grading.
 
-    If a check with points could not be run, the result has no points: it has the checks, and none
-    of `result_parts` and `answers`.
+    If a check with points could not be run, there is no score. Then `result_parts` and `answers`
+    are left out, too, because they might be others if the check had run.
 
     Args:
-        exercise: The exercise. It must be given.
+        exercise: The exercise.
         source: The attempt.
         checks: The results of all hidden checks.
         result_parts: The parts of the result.
         note: A message about parts of the file that did not run; "" if there are none.
         answers: A digest of the wrong replies, which attempts with the same mistake share.
     """
-    assert exercise is not None
     score: float | None = sum(check.score for check in checks)
     if any(check.outcome == "skipped" and check.max_score for check in checks):
-        score, result_parts, answers = None, ResultParts(), ""
+        score = None
+        result_parts = ResultParts()
+        answers = ""
     return ExerciseResult(
         id=exercise.id,
         score=score,

@@ -454,13 +454,14 @@ def _single_number(reply: Reply) -> float | None:
 
 
 def name_arguments(sentence: str, signatures: Sequence[Signature]) -> str:
-    """Return a sentence about a function with the names of its arguments, not their order.
+    """Return a sentence that calls a function's arguments by their names, not by their positions.
 
-    "the fourth argument" becomes "`block_q`" if the exercise calls it so.
+    For example, "the fourth argument" becomes "`block_q`".
 
     Args:
-        sentence: The sentence.
-        signatures: The signatures of the function; the first one has the names.
+        sentence: The sentence about the function, with phrases of `label`.
+        signatures: The signatures of the function; the first one has the names. If there are
+            none, the sentence does not change.
     """
     parameters = signatures[0].call if signatures else ()
     for position, parameter in enumerate(parameters):
