@@ -158,7 +158,8 @@ def _opens(path):
 
 def _starts_more_than(processes):
     """Return whether more threads start than allowed: the limit on processes counts threads."""
-    finished, started = threading.Event(), 0
+    finished = threading.Event()
+    started = 0
     try:
         for _ in range(processes + 2):
             threading.Thread(target=finished.wait, args=(5,), daemon=True).start()

@@ -146,7 +146,9 @@ class _Deadline:
     """The limits on the time of one answer: own seconds, and `WALL` times as many by the clock."""
 
     def __init__(self, own_time: OwnTime, seconds: float) -> None:
-        self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
+        self._own_time = own_time
+        self._seconds = seconds
+        self._started = time.monotonic()
 
     @property
     def seconds_passed(self) -> float:
@@ -287,11 +289,9 @@ class Connection:
             TimeoutError: the answer is not complete within the time.
             OSError: the process has closed the connection.
         """
-        deadline, view, limit_mib = (
-            _Deadline(self._own_time, seconds),
-            memoryview(data),
-            self._limits.reply_mib,
-        )
+        deadline = _Deadline(self._own_time, seconds)
+        view = memoryview(data)
+        limit_mib = self._limits.reply_mib
         try:
             if self._data.receive(1, 0.0):
                 raise BadReply("it answered before it was asked")

@@ -167,7 +167,8 @@ def _package_paths(names: tuple[str, ...]) -> list[Path]:
     Distributions that are not installed, and requirements of an extra, are left out.
     """
     paths: dict[str, Path] = {}  # the keys are names, because the box shows each name once
-    todo, visited = list(names), set()
+    todo = list(names)
+    visited = set()
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
         if name in visited:
@@ -362,7 +363,8 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
     visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
     gpus = driver.gpus
     if gpu.uuid and len(gpus) > 1:
-        gpus, visible = (gpu,), gpu.uuid
+        gpus = (gpu,)
+        visible = gpu.uuid
     offered = places.dev.glob("nvidia-caps/nvidia-cap[0-9]*")
     capabilities = sorted(p.name for p in offered if _may_open(p, 0, write=False))
     names = [

@@ -126,10 +126,8 @@ def plan_cgroup(limits: Limits) -> Plan:
         limits: of each attempt. The needs of the zygote are added.
     """
     remove_abandoned()
-    memory, pids = (
-        str((limits.memory_mib + ZYGOTE_MIB) * MIB),
-        str(limits.processes + ZYGOTE_PROCESSES),
-    )
+    memory = str((limits.memory_mib + ZYGOTE_MIB) * MIB)
+    pids = str(limits.processes + ZYGOTE_PROCESSES)
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
         return {

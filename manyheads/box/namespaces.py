@@ -69,7 +69,9 @@ class NamespaceBox(WarmBox):
             hidden: a folder that must not be visible in the box at any path.
             equipment: additional contents of the box.
         """
-        self._limits, self._hidden, self._given = limits, hidden, equipment or Equipment()
+        self._limits = limits
+        self._hidden = hidden
+        self._given = equipment or Equipment()
         self._start()
 
     def _start(self) -> None:

@@ -232,7 +232,8 @@ class ProcessBox:
                 connected.recv(1)  # the worker is ready
             connected.setblocking(False)
             data = cast(io.RawIOBase, connected.makefile("rwb", buffering=0))
-        channel, times = Channel(data, data), time_files(process.pid)
+        channel = Channel(data, data)
+        times = time_files(process.pid)
         connection = Connection(channel, limits, lambda s: _end(process, folder, s), times)
         if limits.device == CUDA:
             from .namespaces import start_cuda
@@ -297,10 +298,8 @@ def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.s
 
 def _interpreter_code(limits: Limits) -> str:
     """Return the code of a fresh interpreter, which serves one attempt with these limits."""
-    root, fields = (
-        str(Path(__file__).parents[2]),
-        {**dataclasses.asdict(limits), "device": str(limits.device)},
-    )
+    root = str(Path(__file__).parents[2])
+    fields = {**dataclasses.asdict(limits), "device": str(limits.device)}
     return (
         f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
         "from manyheads.box.worker.fresh_interpreter import main; "

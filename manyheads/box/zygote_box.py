@@ -100,7 +100,8 @@ class WarmBox(ABC):
         `_lifeline` is then the lifeline of this process. Raises OSError if the zygote has ended, or
         does not answer within START_SECONDS.
         """
-        (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
         data = Channel(_file(ours_in, "rb"), _file(ours_out, "wb"))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(START_SECONDS)
@@ -114,7 +115,8 @@ class WarmBox(ABC):
         has_forked, time_files, _, _ = socket.recv_fds(ours, 1, 2)
         if not has_forked:
             raise ConnectionResetError
-        lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
+        lifeline = Lifeline(ours)
+        least = CUDA_GRACE if limits.device == CUDA else 0.0
         self._lifeline = lifeline
         return Connection(
             data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files

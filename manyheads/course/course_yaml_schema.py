@@ -78,7 +78,8 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
     match = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
     if match is None:
         return None
-    clock, zone_name = match[1], match[2] or zone
+    clock = match[1]
+    zone_name = match[2] or zone
     try:
         if zone_name[:1] in ("+", "-") or zone_name == "Z":
             when = datetime.fromisoformat(clock + zone_name).astimezone(UTC)
@@ -161,7 +162,8 @@ def shown_duration(lasted: timedelta) -> str:
 
     Fractions of a second are rounded up.
     """
-    remaining, words = timedelta(seconds=ceil(lasted.total_seconds())), []
+    remaining = timedelta(seconds=ceil(lasted.total_seconds()))
+    words = []
     for name, unit in _UNITS.items():
         count, remaining = divmod(remaining, unit)
         words += [f"{count} {name}" + "s" * (count > 1)] if count else []

@@ -133,7 +133,8 @@ class Dates(NamedTuple):
             handed_in: the time of the hand-in.
             due_date: the student's own due date, if there is one.
         """
-        due_date, policy = due_date or self.due_date, self.policy
+        due_date = due_date or self.due_date
+        policy = self.policy
         if handed_in - due_date <= duration(policy.grace):
             return None
         start, end = (
@@ -159,7 +160,8 @@ def dates_of(course: Course) -> dict[str, Dates]:
 
     Raises CourseFault if this system does not know the course's time zone.
     """
-    file, zone = course.file, course.file.time_zone or ""
+    file = course.file
+    zone = course.file.time_zone or ""
     if zone and zone_named(zone) is None:
         raise CourseFault(
             f"{zone} is not known here: this system has no list of time zones. Next: pip install "
@@ -262,7 +264,8 @@ class Decisions:
             assignments: the ids of the assignments.
             groups: the members of each group. A row with the name of a group is never a student's.
         """
-        sentences, groups = [], groups or {}
+        sentences = []
+        groups = groups or {}
         next_step = (
             "Next: mend that line, or add the student to the roster, which is FILE in `roster: "
             "FILE` of course.yaml"
@@ -291,7 +294,8 @@ def _decision_of_row(course: Course, location: str, override: Override) -> Decis
         location: the file and the line of the row.
         override: the row.
     """
-    exercise_id, by_its_exercise = override.exercise, override.exercise and not override.assignment
+    exercise_id = override.exercise
+    by_its_exercise = override.exercise and not override.assignment
     among = (
         course.exercises
         if by_its_exercise
@@ -406,7 +410,8 @@ def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) 
         decisions: the decisions of the course.
         names: the students without a hand-in.
     """
-    exercises, note = [], "Nothing was handed in."
+    exercises = []
+    note = "Nothing was handed in."
     for exercise in template.exercises:
         checks = [
             check.model_dump(include={"id", "title", "max_score"}) for check in exercise.checks
@@ -448,14 +453,16 @@ def _exercise(
     score = result.score
     # A total for the assignment comes last, and replaces the score of the exercise.
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):
-        previous, score = score, row.override.score or 0.0
+        previous = score
+        score = row.override.score or 0.0
         if row.override.exercise:
             adjustments.append(_change("score", f"score set to {score:g}", previous, score, row))
         else:
             score *= result.max_score / row.max_score
             adjustments.append(_change("score", SHARE, previous, score))
     if late is not None and not by_hand:  # a score by hand is final
-        previous, score = score, _plus(score, -(score or 0.0) * late.share)
+        previous = score
+        score = _plus(score, -(score or 0.0) * late.share)
         adjustments.append(_change("late", late.words + late.costs, previous, score))
     alike = (row for row in rows if row.override.answers == result.answers)
     adjustments += [_change("comment", "comment", score, score, row) for row in alike]

@@ -39,7 +39,8 @@ def with_neighbours(path: Path) -> list[Path]:
     Indirect imports count, too. A file that cannot be read or parsed has no imports here; running
     it shows the error.
     """
-    files, todo = {path}, [path]
+    files = {path}
+    todo = [path]
     while todo:
         try:
             tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
@@ -347,7 +348,10 @@ def read_model(path: Path, model: type[Model], next_command: str) -> tuple[Model
         CourseFault: the content is wrong. The text names the file and the line.
         OSError: the file cannot be read.
     """
-    data, tree, line, reader = path.read_bytes(), None, 0, YAML()
+    data = path.read_bytes()
+    tree = None
+    line = 0
+    reader = YAML()
     reader.Constructor = _Constructor
     try:
         tree = reader.load(data.decode("utf-8"))
@@ -418,7 +422,8 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
 
     Indices of rows are left out, because the line shows the row.
     """
-    location, input_value = error.get("ctx", {}).get("place", error["loc"]), error["input"]
+    location = error.get("ctx", {}).get("place", error["loc"])
+    input_value = error["input"]
     last_index = max((i for i, step in enumerate(location) if isinstance(step, int)), default=-1)
     # pydantic's names of validators have brackets
     key = ".".join(str(step) for step in location[last_index + 1 :] if "[" not in str(step))
@@ -446,7 +451,8 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 def _in_plain_words(error: ErrorDetails) -> str:
     """Return the problem of an empty or too small value, or of no text; "" for other problems."""
-    type_, limits = error["type"], error.get("ctx", {})
+    type_ = error["type"]
+    limits = error.get("ctx", {})
     if error["input"] is None:
         return "nothing is written after it"
     if type_ == "string_type":
@@ -497,7 +503,8 @@ def course_secret(root: Path) -> bytes:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(secrets.token_hex(32))
-        text, mode = path.read_bytes().strip(), path.stat().st_mode
+        text = path.read_bytes().strip()
+        mode = path.stat().st_mode
     except OSError as error:
         raise CourseError(
             f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {quoted}"

@@ -223,7 +223,8 @@ class _Run:
         a student on the roster, it does not. Any other archive does if it has folders of several
         students, or if a platform made it.
         """
-        name, course = name_without_suffix(download.name), self.exercises.course
+        name = name_without_suffix(download.name)
+        course = self.exercises.course
         if plain(name) in all_ids(course) or download.is_known(name):
             return plain(name) in all_ids(course)
         depth = depth_of(download.members, course)
@@ -375,7 +376,8 @@ class _Run:
                 candidates += [candidate] * is_wanted
                 self.elsewhere += not is_wanted
         if left_out:
-            first_unread, extra_count = left_out[0], len(left_out) - 1
+            first_unread = left_out[0]
+            extra_count = len(left_out) - 1
             why = (
                 f"{f'and {extra_count:,} more: each ' if extra_count else ''}{self.reader.too_much}"
             )
@@ -427,8 +429,11 @@ class _Run:
         Raises:
             NotPlaced: the file is neither script nor notebook, or its exercise is unknown.
         """
-        member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
-        ending, path = PurePath(name).suffix.lower(), "/".join(map(printable_name, member.path))
+        member = hand_in.member
+        person = hand_in.person
+        name = own_name(hand_in.name)
+        ending = PurePath(name).suffix.lower()
+        path = "/".join(map(printable_name, member.path))
         if ending not in ENDINGS:
             raise NotPlaced(
                 "is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be "
@@ -516,10 +521,8 @@ class _Run:
                 if memory.folders.get(f) != key
             )
         )
-        readable, writer = (
-            set[tuple[str, str]](),
-            IntakeWriter(self.out, memory, self.reader.contents),
-        )
+        readable = set[tuple[str, str]]()
+        writer = IntakeWriter(self.out, memory, self.reader.contents)
         for student in sorted(self.claims):
             candidates = _of_one_claimant(self.claims[student], collected)
             writer.write_candidates(candidates)
@@ -598,7 +601,8 @@ def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal
     since: then the origin also gets the platform, the order and the mark for late hand-ins there.
     Otherwise return the origin unchanged.
     """
-    origin, folders = candidate.origin, candidate.origin.path.split("/")[:-1]
+    origin = candidate.origin
+    folders = candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
         with suppress(Unreadable):
             stamp = read_moment(read_text(download.joinpath(*folders[:depth], TIMESTAMP), 1), "UTC")

@@ -262,14 +262,18 @@ class ListingRow:
             prefixes: the possible lengths of the text before the login (`_prefixes`), or none.
             zone: the time zone of the course.
         """
-        owner, id_, time = name_without_suffix(groups["who"]), groups["id"], _clock(groups["time"])
+        owner = name_without_suffix(groups["who"])
+        id_ = groups["id"]
+        time = _clock(groups["time"])
         logins = (*(owner[length:] for length in prefixes), *filter(None, [groups["login"]]))
         short = owner[prefixes[-1] :] if prefixes else owner
         folder = self.folder.format(who=short, id=id_, name=groups["name"]) if id_ else short
         ids = tuple((column, id_) for column in self.columns if id_)
         called = groups["name"] or short
         if self.repositories:
-            ids, logins, called = tuple(("github", login) for login in logins), (), ""
+            ids = tuple(("github", login) for login in logins)
+            logins = ()
+            called = ""
         person = Person(self.platform, folder if id_ else owner, folder, called, ids, logins)
         name = groups["file"].rpartition("/")[2]
         # otherwise it is the name of an archive that was unpacked in place
@@ -297,7 +301,8 @@ def origin_of(platform: str, time: str, zone: str = "", order: str = "", **field
             order.
         **fields: other fields of the origin.
     """
-    in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
+    in_order = read_moment(time, "UTC")
+    when = read_moment(time, zone)
     number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
     return Origin(
         platform=platform, order=number, handed_in=when.isoformat() if when else "", **fields
@@ -458,7 +463,8 @@ def interpret(download: Download, course: Course) -> Understood:
     Each reader takes the members that it recognises, and leaves the others for the next one. The
     last one, for folders of students, takes or refuses all that remain.
     """
-    parsed, remaining = Understood(), [*download.members]
+    parsed = Understood()
+    remaining = [*download.members]
     readers = (
         (FOLDERS, _one_students),
         (_GRADESCOPE, _of_gradescope),
@@ -514,7 +520,8 @@ def _in_folders(
     after whom the download is named. Files in a folder from which another reader took a file are
     refused. Return [].
     """
-    depth, download_name = depth_of(download.members, course), name_without_suffix(download.name)
+    depth = depth_of(download.members, course)
+    download_name = name_without_suffix(download.name)
     names = {
         folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)
     }
@@ -557,7 +564,9 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
        of an attempt has further words, the folder beside it is a student's, because the attempt may
        belong to another student.
     """
-    ids, exercises, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
+    ids = {plain(a.id) for a in course.assignments}
+    exercises = Exercises(course)
+    depth = 0
     while True:
         folders = {path[depth] for path in map(_folders, members) if depth < len(path)}
         names = set(map(plain, folders))
@@ -610,12 +619,14 @@ def _of_gradescope(
     ]
     if not lists:
         return [*members]
-    listed, depth = _read_list(lists[0]), len(lists[0].path) - 1
+    listed = _read_list(lists[0])
+    depth = len(lists[0].path) - 1
     for member in members:
         # A table may lie above the list: it is in no folder.
         folder_name = member.path[depth] if len(member.path) > depth else ""
         entry = _dict(listed.get(folder_name))
-        submitters, created = entry.get(":submitters"), _text(entry, ":created_at")
+        submitters = entry.get(":submitters")
+        created = _text(entry, ":created_at")
         persons = list[Person]()
         for submitter in map(_dict, submitters if isinstance(submitters, list) else ()):
             name, sid, email = (_text(submitter, key) for key in (":name", ":sid", ":email"))
@@ -639,7 +650,8 @@ def _of_gradescope(
 def _read_list(member: Member) -> dict[Any, Any]:
     """Return Gradescope's list; {} if it is no YAML, too large, or nested too deeply."""
     try:
-        text, depth = content_of(member, _LIST).decode("utf-8"), 0
+        text = content_of(member, _LIST).decode("utf-8")
+        depth = 0
         for event in yaml.parse(text, Loader=_Loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
                 event, yaml.CollectionEndEvent

@@ -162,7 +162,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             f"{submitted} is not a folder. Next: course grade FOLDER, with "
             "FOLDER/<student>/<assignment>/"
         )
-    submissions, source = list[Submission](), course.root / "source"
+    submissions = list[Submission]()
+    source = course.root / "source"
     folders = filter(_is_folder, _entries(submitted))
     students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
     not_graded = [*_not_known(submitted, submitted, {path.name for path in students})]

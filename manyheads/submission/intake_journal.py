@@ -317,11 +317,9 @@ class IntakeWriter:
             CourseFault: a link stands on the way to a file, and nothing is written.
             OSError: a file or the journal cannot be written.
         """
-        groups, rows, folders = (
-            defaultdict[str, list[IntakeCandidate]](list),
-            list[object](),
-            set[Path](),
-        )
+        groups = defaultdict[str, list[IntakeCandidate]](list)
+        rows = list[object]()
+        folders = set[Path]()
         writes = list[Callable[[], object]]()
         for candidate in sorted(
             candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)
@@ -334,7 +332,8 @@ class IntakeWriter:
                 candidate for candidate in groups[latest.stem] if candidate.ending == ending
             ]
             target = versions[-1] if versions else replace(latest, ending=ending)
-            path, recorded = self.out / target.path, self.memory.files.get(target.path)
+            path = self.out / target.path
+            recorded = self.memory.files.get(target.path)
             refuse_links(self.out, path)
             folders.add(path.parent)
             disk_digest = (
@@ -387,7 +386,8 @@ class IntakeWriter:
             latest: the newest candidate for the exercise, as script or notebook.
             disk_digest: the digest of the file at the path; "" if there is none.
         """
-        origin, earlier = versions[-1].origin, self._earlier(versions[-1])
+        origin = versions[-1].origin
+        earlier = self._earlier(versions[-1])
         rivals = [
             candidate
             for candidate in versions
@@ -399,7 +399,8 @@ class IntakeWriter:
         ]
         best = max(candidate.rank for candidate in rivals)
         rivals = [candidate for candidate in rivals if candidate.rank == best]
-        winner, path = rivals[-1], self.out / versions[-1].path
+        winner = rivals[-1]
+        path = self.out / versions[-1].path
         if any(candidate.origin.digest != winner.origin.digest for candidate in rivals):
             # If no earlier run wrote the file on disk, the instructor has chosen this rival.
             chosen = [
@@ -512,10 +513,8 @@ def to_grade(
     submissions, not_graded = find_submissions(course, submitted)
     misplaced = _misplaced_work(course, submissions, not_graded)
     if student:
-        submissions, not_graded = (
-            [submission for submission in submissions if submission.student == student],
-            [],
-        )
+        submissions = [submission for submission in submissions if submission.student == student]
+        not_graded = []
         if not submissions and student not in {name for name, _ in misplaced}:
             raise CourseFault(
                 f"{submitted} has nothing of {student}. Next: course grade … --only "
@@ -598,7 +597,8 @@ def _misplaced_work(
     submitted_ids = {submission.assignment.id for submission in submissions} or {
         assignment.id for assignment in course.assignments
     }
-    exercises, misplaced = Exercises(course), defaultdict[tuple[str, str], list[str]](list)
+    exercises = Exercises(course)
+    misplaced = defaultdict[tuple[str, str], list[str]](list)
     for entry in not_graded:
         student, _, inner_path = entry.path.partition("/")
         folder = inner_path.partition("/")[0]
@@ -644,7 +644,8 @@ def handed_in(
     """
     by_submission = {}
     for submission in submissions:
-        start, stamp = f"{submission.student}/{submission.assignment.id}/", None
+        start = f"{submission.student}/{submission.assignment.id}/"
+        stamp = None
         origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
         times = [
             (time, origin.platform) for origin in origins if (time := read_moment(origin.handed_in))

@@ -124,12 +124,16 @@ def without_magics(source: Source) -> Source:
     whole_text = source.text
     if not _MAGIC.search(whole_text) or source.tree:
         return source
-    pieces, at, depth, begins = list[str](), 0, 0, True
+    pieces = list[str]()
+    at = 0
+    depth = 0
+    begins = True
     while at < len(whole_text):
         magic = _MAGIC.match(whole_text, at) if begins and not depth else None
         piece = magic or _PIECE.match(whole_text, at)
         assert piece is not None  # _PIECE matches any character
-        at, text = piece.end(), piece[0]
+        at = piece.end()
+        text = piece[0]
         if magic is not None:
             text = f"{magic[1]}{f'{magic[2]}None' if magic[2] else 'pass'}" + "\n" * text.count(
                 "\n"
@@ -153,7 +157,8 @@ def without_engine(source: Source) -> Source:
         return source
     lines = source.text.split("\n")
     for statement in filter(_needs_engine, source.tree):
-        start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
+        start = statement.lineno - 1
+        end = statement.end_lineno or statement.lineno
         # Columns count bytes.
         code_before = lines[start].encode()[: statement.col_offset].decode()
         code_behind = lines[end - 1].encode()[statement.end_col_offset :].decode()
@@ -215,7 +220,9 @@ def read_notebook(notebook_json: str) -> Source:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    cell_codes, starts, line = list[str](), list[int](), 1
+    cell_codes = list[str]()
+    starts = list[int]()
+    line = 1
     for cell_text in cell_texts:
         cell_code = _cell_as_python(Source("", cell_text)).text
         starts += [line] * bool(cell_code.strip())

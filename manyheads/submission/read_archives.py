@@ -378,7 +378,8 @@ class Reader:
         """
         if not is_archive(member.name):
             return [self._plain(member, budget)]
-        contents, pending = list[tuple[Member, bytes]](), [member]
+        contents = list[tuple[Member, bytes]]()
+        pending = [member]
         while pending:
             current = pending.pop()
             try:
@@ -445,7 +446,8 @@ class Reader:
 
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
         """Yield a file, or refuse it for its path, as a link, or as no regular file."""
-        status, (member_path, why) = file.lstat(), _split_path("/".join(path))
+        status = file.lstat()
+        member_path, why = _split_path("/".join(path))
         if why := why or _mode_problem(status.st_mode):
             yield Member(
                 path, refused=f"{why}. Next: put the file itself there, under another name"
@@ -505,7 +507,8 @@ class Reader:
                 continue
             budget.take(members=1)
             member_path, why = _split_path(raw_name)
-            inner, ask = (*prefix, *member_path), f", and is not taken. {_ASK}"
+            inner = (*prefix, *member_path)
+            ask = f", and is not taken. {_ASK}"
             if why:
                 short = (
                     raw_name
@@ -661,7 +664,9 @@ def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
         raise archive_error("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         budget.take(entries=1)
-        name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
+        name = info.orig_filename
+        modified = 0.0
+        mode = info.external_attr >> 16
         if info.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
         # macOS writes UTF-8 without saying so, and zipfile takes that for cp437

@@ -283,7 +283,8 @@ class People:
                     f"count for this student alone. {_IF_A_GROUP}"
                 )
             return folders
-        name, key = folders[0], f"{person.platform} {person.key}"
+        name = folders[0]
+        key = f"{person.platform} {person.key}"
         if not is_student(name) or is_noise(name) or is_reserved(name):
             problem = (
                 "is of somebody whose name cannot be a folder's. Next: give --roster a file "
@@ -311,7 +312,8 @@ def _has_another_name(person: Person, student: Student) -> bool:
 
     Canvas writes the name of a group with the number of one member.
     """
-    name, words = letters(person.name), [*map(letters, student.name.replace(",", " ").split())]
+    name = letters(person.name)
+    words = [*map(letters, student.name.replace(",", " ").split())]
     if person.platform != CANVAS or not words or name in ("", letters(student.group)):
         return False
     return not any(word in name for word in words)
@@ -388,7 +390,8 @@ def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, 
 
     Raises CourseFault if the text is no valid CSV. `path` is the file that the message names.
     """
-    rows, line = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    line = 1
     while True:
         try:
             row = next(rows)
@@ -699,7 +702,8 @@ def _english_moment(text: str, zone: str) -> datetime | None:
     date = _ENGLISH_DATE.fullmatch(text)
     if date is None:
         return read_moment(text, zone)
-    month, hour = (date["month"] or date["us_month"]).lower(), int(date["hour"])
+    month = (date["month"] or date["us_month"]).lower()
+    hour = int(date["hour"])
     if month not in MONTHS or (date["half"] and not 1 <= hour <= 12):
         return None
     if date["half"]:

@@ -347,7 +347,8 @@ class Source:
 
         A function counts also if it is used indirectly.
         """
-        reached, pending = set[str](), [*self.names_used.keys() & set(names)]
+        reached = set[str]()
+        pending = [*self.names_used.keys() & set(names)]
         while pending:
             new = self.names_used[pending.pop()] - reached
             reached |= new
@@ -569,7 +570,8 @@ def where_it_is_written(source: Source, name: str) -> str:
     )
     if written is None or stub is None:
         return ""
-    at, stub_line = _line(source, written), _line(source, stub)
+    at = _line(source, written)
+    stub_line = _line(source, stub)
     return (
         f"what is written on {at} is not seen, for the stub on {stub_line} counts. Write it in the "
         "stub's place"

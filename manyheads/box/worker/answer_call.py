@@ -88,7 +88,8 @@ def fits(result: object, form: Form) -> bool:
 def part_at(result: object, form: Form, path: PartPath) -> object:
     """Return the part at this path of a result that fits the form."""
     for index in path:
-        result, form = cast("list[object]", _elements_of(result, form))[index], form.parts[index]
+        result = cast("list[object]", _elements_of(result, form))[index]
+        form = form.parts[index]
     return result
 
 
@@ -106,7 +107,9 @@ def output_of(result: Any) -> Output:
     """
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(result)
-        dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
+        dtype = dtype_name(value.dtype)
+        device = value.device.type
+        shape = tuple(value.shape)
         if (
             value.layout is not torch.strided
             or value.is_quantized
@@ -269,10 +272,13 @@ def execute(
         around: a context manager in which the call is made.
         only_values: leave out the report on modules and on arguments that changed.
     """
-    stage, built, outputs = "build", list[Built](), list[Output]()
+    stage = "build"
+    built = list[Built]()
+    outputs = list[Output]()
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    monitor, peak = OpMonitor() if call.watch else None, list[int]()
+    monitor = OpMonitor() if call.watch else None
+    peak = list[int]()
     raised = None
     try:
         call = on_its_device(call)
@@ -282,7 +288,8 @@ def execute(
         stage = "call"
         _seed(call.seed)
         values = [v for step in steps for v in (*step.args, *step.kwargs.values())]
-        lower, grad = _autocast(call.autocast, values), call.cotangent is not None
+        lower = _autocast(call.autocast, values)
+        grad = call.cotangent is not None
         with (
             around or nullcontext(),
             monitor or nullcontext(),
@@ -419,7 +426,8 @@ def _changed_arguments(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]
         steps: the steps with the arguments that the attempt was given. A changed weight of a
             StandIn has a name such as "args.0.proj.weight".
     """
-    arguments, changed = call.with_steps(tuple(steps)).arguments, list[str]()
+    arguments = call.with_steps(tuple(steps)).arguments
+    changed = list[str]()
     for name, sent in call.arguments.items():
         after: Any = arguments[name]
         if isinstance(sent, StandIn) and isinstance(after, torch.nn.Module):
@@ -455,7 +463,8 @@ def _gradients(
     the sum of squares of the arguments' gradients are added, such as "second.args.0", unless no
     output requires a gradient.
     """
-    leaves, variables = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
+    leaves = run.leaves()
+    variables = _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)

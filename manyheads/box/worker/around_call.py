@@ -88,7 +88,8 @@ def _is_made_as(subject: nn.Module, expected: nn.Module) -> bool:
     those of `_PrintedOtherwise`. Its attributes must equal the attributes of the expected module,
     apart from weights, and apart from additional attributes that hide no name of the class.
     """
-    subclass, base = type(subject), type(expected)
+    subclass = type(subject)
+    base = type(expected)
     if not issubclass(subclass, base):
         return False
     compared = {

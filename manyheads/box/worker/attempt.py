@@ -53,7 +53,8 @@ def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
         receives: the pipe or socket from the judge.
         sends: the pipe or socket to the judge.
     """
-    attempt, process = _Attempt(), os.getpid()
+    attempt = _Attempt()
+    process = os.getpid()
     while (message := wire.receive(receives)) is not None:
         if isinstance(message, Batch):  # sending all answers together wakes the judge only once
             answers = b"".join(
@@ -246,7 +247,8 @@ def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
     """
     import fcntl  # Windows has none
 
-    start, after = 64, 64 + len(descriptors)
+    start = 64
+    after = 64 + len(descriptors)
     copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, after) for descriptor in descriptors]
     for number, descriptor in enumerate(copies, start):
         os.dup2(descriptor, number, inheritable=False)

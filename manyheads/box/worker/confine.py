@@ -190,7 +190,8 @@ def enter_namespaces(limits: Limits) -> None:
     with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
     empty = limits.device != CUDA or not mount_reduced_proc()
-    uid, gid = os.geteuid(), os.getegid()
+    uid = os.geteuid()
+    gid = os.getegid()
     check(libc.unshare(_NEW_USER | NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (
         ("setgroups", "deny"),

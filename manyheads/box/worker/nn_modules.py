@@ -100,7 +100,8 @@ class Built:
 
         `changed` is False for a module whose build asks for no report of attributes.
         """
-        initial, current = self._before.items(), parameters_of(self.module)
+        initial = self._before.items()
+        current = parameters_of(self.module)
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in current.items()},
             buffers=_in_order(self.module.buffers()),

@@ -61,7 +61,8 @@ def _is_fused_in_graph(result: object) -> bool:
     no fused attention.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
-    visited, pending = {start}, [start]
+    visited = {start}
+    pending = [start]
     while pending and len(visited) < NODES_LIMIT:
         node = pending.pop()
         if node is None:

@@ -113,7 +113,8 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
             _op(_RETURN, EPERM),
         ]
     middle = len(intervals) // 2
-    lower, upper = _search(intervals[:middle]), _search(intervals[middle:])
+    lower = _search(intervals[:middle])
+    upper = _search(intervals[middle:])
     if len(lower) <= _FURTHEST:
         return [_op(_AT_LEAST, intervals[middle][0], len(lower), 0), *lower, *upper]
     return [_op(_AT_LEAST, intervals[middle][0], 0, 1), _op(_JUMP, len(lower)), *lower, *upper]

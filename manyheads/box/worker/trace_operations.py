@@ -217,7 +217,8 @@ class Tracer(TorchFunctionMode):
         if self._current is None:
             return
         step, self._current = self._current.step, None
-        inputs, outputs = _without_values(step.inputs), _without_values(step.outputs)
+        inputs = _without_values(step.inputs)
+        outputs = _without_values(step.outputs)
         # The key is the step without its numbers. Steps with the same key are sent once.
         key = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=(), slices=())
         if key not in self._indices and len(self._steps) < STEPS:
@@ -265,9 +266,11 @@ def _new_step(
         tensors = list(
             _tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values())))
         )
-        snapshots, inputs = _snapshot(tensors), tuple(_tensor_info(t) for t in tensors[:SIDES])
+        snapshots = _snapshot(tensors)
+        inputs = tuple(_tensor_info(t) for t in tensors[:SIDES])
     lines, sites = zip(*locations, strict=True)
-    input_count, numbers = len(snapshots), operation.numbers
+    input_count = len(snapshots)
+    numbers = operation.numbers
     step = Step(
         _name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers
     )
@@ -366,7 +369,8 @@ def _slices_of(inputs: list[_Snapshot], outputs: list[Tensor]) -> tuple[Slice, .
     shorter = [axis for axis, size in enumerate(tensor.shape) if sliced.shape[axis] != size]
     if len(shorter) != 1:
         return ()
-    axis, offset = shorter[0], sliced.storage_offset() - tensor.storage_offset()
+    axis = shorter[0]
+    offset = sliced.storage_offset() - tensor.storage_offset()
     start = offset // max(1, tensor.stride(axis))
     return (Slice(axis, start, start + sliced.shape[axis]),) if start >= 0 else ()
 

@@ -30,7 +30,9 @@ class Block(nn.Module):
 
     def __init__(self, attention: nn.Module) -> None:
         super().__init__()
-        self.norm_1, self.attention, self.norm_2 = nn.LayerNorm(C), attention, nn.LayerNorm(C)
+        self.norm_1 = nn.LayerNorm(C)
+        self.attention = attention
+        self.norm_2 = nn.LayerNorm(C)
         self.mlp = nn.Sequential(nn.Linear(C, 4 * C), nn.GELU(), nn.Linear(4 * C, C))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,9 +47,11 @@ class LanguageModel(nn.Module):
 
     def __init__(self, attentions: Sequence[nn.Module], vocabulary: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocabulary, C), nn.Embedding(T, C)
+        self.tokens = nn.Embedding(vocabulary, C)
+        self.positions = nn.Embedding(T, C)
         self.blocks = nn.Sequential(*map(Block, attentions))
-        self.norm, self.head = nn.LayerNorm(C), nn.Linear(C, vocabulary, bias=False)
+        self.norm = nn.LayerNorm(C)
+        self.head = nn.Linear(C, vocabulary, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return (B, T, vocabulary) logits for (B, T) ids."""
@@ -147,11 +151,9 @@ class Trainer:
         attentions = [build_module(namespace, message.attention).module for _ in range(BLOCKS)]
         self.model = LanguageModel(attentions, message.vocabulary)
         initialise(self.model)
-        self._adam, self._steps, self._draw = (
-            Adam(self.model.parameters()),
-            0,
-            torch.Generator().manual_seed(0),
-        )
+        self._adam = Adam(self.model.parameters())
+        self._steps = 0
+        self._draw = torch.Generator().manual_seed(0)
         # (N, T + 1): for each position, the T tokens from there and the token after them
         self._text = message.text.long().unfold(0, T + 1, 1)
 
@@ -161,10 +163,8 @@ class Trainer:
         windows = self._text[torch.randint(len(self._text), (BATCH,), generator=self._draw)]
         loss = F.cross_entropy(self.model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         loss.backward()
-        warm, cosine = (
-            min(1.0, (self._steps + 1) / WARM_UP),
-            (1 + math.cos(math.pi * self._steps / STEPS)) / 2,
-        )
+        warm = min(1.0, (self._steps + 1) / WARM_UP)
+        cosine = (1 + math.cos(math.pi * self._steps / STEPS)) / 2
         self._adam.step(RATE * warm * (LAST_RATE + (1 - LAST_RATE) * cosine))
         self._steps += 1
         return loss.detach()
@@ -173,7 +173,8 @@ class Trainer:
     def _write(self, message: Write) -> Tensor:
         """Draw one token after the other, and return the new tokens, (count,)."""
         self.model.eval()
-        generator, ids = torch.Generator().manual_seed(0), message.prompt.long()
+        generator = torch.Generator().manual_seed(0)
+        ids = message.prompt.long()
         for _ in range(message.count):
             logits = self.model(ids[None, -T:])[0, -1]  # (V,)
             ids = torch.cat(

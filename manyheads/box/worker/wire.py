@@ -81,7 +81,8 @@ def header(body: object, tensors: list[Tensor]) -> bytes:
     entries: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     end = 0
     for i, tensor in enumerate(tensors):
-        start, end = end, end + tensor.nbytes
+        start = end
+        end += tensor.nbytes
         dtype = _DTYPES.get(tensor.dtype, str(tensor.dtype))
         entries[f"t{i}"] = {
             "dtype": dtype,
@@ -117,7 +118,9 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
         payload: the file.
         start: the offset of the tensors' numbers in the file.
     """
-    dtype, shape, (begin, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    dtype = _BY_NAME[entry["dtype"]]
+    shape = entry["shape"]
+    begin, after = entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape):
         raise ValueError("a tensor's shape is out of bounds")
     count = math.prod(shape)  # torch's own product begins again at 2^64
