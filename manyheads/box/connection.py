@@ -62,14 +62,18 @@ class Channel:
 
         Returns 0 if none could be sent. Raises OSError.
         """
-        return self._sends.write(data) or 0 if _is_ready(self._sends, True, seconds) else 0
+        return self._sends.write(data) or 0 if _is_ready(self._sends, seconds, to_write=True) else 0
 
     def receive(self, count: int, seconds: float) -> bytes:
         """Return at most `count` bytes, or no bytes if none arrive within `seconds`.
 
         Raises OSError, also if the other side has closed the connection.
         """
-        data = self._receives.read(count) if _is_ready(self._receives, False, seconds) else None
+        data = (
+            self._receives.read(count)
+            if _is_ready(self._receives, seconds, to_write=False)
+            else None
+        )
         if data == b"":
             raise ConnectionResetError
         return data or b""
@@ -80,7 +84,7 @@ class Channel:
         self._sends.close()
 
 
-def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
+def _is_ready(file: io.RawIOBase, seconds: float, *, to_write: bool) -> bool:
     """Wait up to `seconds` until a file is ready, and return whether it became ready.
 
     With `to_write`, a file is ready if it can be written to, and otherwise if it can be read. It is

@@ -421,7 +421,7 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
     return next((path for path in matches if os.path.exists(path)), "")
 
 
-def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
+def _may_open(path: Path, uid: int | None, *, write: bool = True) -> bool:
     """Return whether a process with this uid, which owns nothing, may open the path.
 
     If `uid` is None, return whether this process may. Without `write`, it opens the path only to

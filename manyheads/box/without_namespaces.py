@@ -48,7 +48,7 @@ def open_own_box(*, meta: bool = False) -> Box:
         meta: whether calls will have meta tensors. If so, the modules that they need are imported
             before the time of an attempt begins.
     """
-    return ForkedBox(meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
+    return ForkedBox(meta=meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
 
 
 def _has_pidfd() -> bool:
@@ -69,7 +69,7 @@ class ForkedBox(WarmBox):
 
     level = Level.PROCESS
 
-    def __init__(self, meta: bool) -> None:
+    def __init__(self, *, meta: bool) -> None:
         self._meta = meta
         self._start()
 
@@ -80,7 +80,7 @@ class ForkedBox(WarmBox):
         self._zygote = os.fork()
         if self._zygote == 0:
             self._control.close()
-            _serve(theirs, self._meta, modules)
+            _serve(theirs, modules, meta=self._meta)
         theirs.close()
 
     def _is_there(self) -> bool:
@@ -91,13 +91,13 @@ class ForkedBox(WarmBox):
         os.waitpid(self._zygote, 0)
 
 
-def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
+def _serve(control: socket.socket, modules: Collection[str], *, meta: bool) -> None:
     """Run the zygote. Never returns.
 
     Args:
         control: the zygote's end of the control socket.
-        meta: whether to import the modules that calls with meta tensors need.
         modules: the packages that attempts may import.
+        meta: whether to import the modules that calls with meta tensors need.
     """
     # imported late, because it needs modules that only Linux has
     from .worker.zygote import main, make_meta_ready

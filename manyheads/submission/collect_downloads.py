@@ -94,6 +94,21 @@ class Collected:
         ]
 
 
+@dataclass
+class PersonsFiles:
+    """The files that one person handed in.
+
+    Attributes:
+        candidates: the attempts, without their student.
+        unread: the files that cannot be read, each with the reason in `closed` of its member.
+        unplaced: the paths of files of no exercise.
+    """
+
+    candidates: list[IntakeCandidate] = field(default_factory=list)
+    unread: list[HandIn] = field(default_factory=list)
+    unplaced: list[str] = field(default_factory=list)
+
+
 _Claims = dict[tuple[str, str], dict[Person, list[IntakeCandidate]]]
 
 
@@ -278,17 +293,22 @@ class _Run:
             except NoFolder as error:
                 collected.tell(path, [(hand_in.member.path, str(error)) for hand_in in files])
                 continue
-            candidates, unread, unplaced = self._of_person(path, files)
+            persons_files = self._of_person(path, files)
+            candidates = persons_files.candidates
             if person.platform == FOLDERS:
                 candidates = _with_times(candidates, path, source)
-            closed += [(student, hand_in) for hand_in in unread for student in students]
-            without_exercise += [(student, name) for name in unplaced for student in students]
+            closed += [
+                (student, hand_in) for hand_in in persons_files.unread for student in students
+            ]
+            without_exercise += [
+                (student, name) for name in persons_files.unplaced for student in students
+            ]
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, collected)
             assignments |= {candidate.assignment for candidate in candidates}
-            group, claimant = (
-                ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
-            )
+            group, claimant = str(path), person
+            if download.is_of_one:
+                group, claimant = "", replace(person, key=str(path))
             for student in students if candidates else ():
                 student_candidates = [
                     replace(candidate, student=student) for candidate in candidates
@@ -333,18 +353,14 @@ class _Run:
                     for student in students if is_wanted and names else ():
                         self.unread[student, assignment.id] += names
 
-    def _of_person(
-        self, path: Path, files: Sequence[HandIn]
-    ) -> tuple[list[IntakeCandidate], list[HandIn], list[str]]:
-        """Return one person's candidates, unreadable files, and paths of files of no exercise.
+    def _of_person(self, path: Path, files: Sequence[HandIn]) -> PersonsFiles:
+        """Read the files of one person.
 
         Files that came with the exercises, and those of other assignments, are counted and left
         out. If a person's files exceed the limits, the oldest plain files are not read, and form
-        one entry of the unreadable files.
+        one entry of `unread`.
         """
-        candidates = list[IntakeCandidate]()
-        closed = list[HandIn]()
-        unplaced = list[str]()
+        persons_files = PersonsFiles()
         budget = self.reader.limits.for_persons()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))
@@ -364,16 +380,16 @@ class _Run:
                     self.handed_out += 1
                     continue
                 if file.member.closed:
-                    closed.append(file)
+                    persons_files.unread.append(file)
                     continue
                 try:
                     candidate = self._candidate(file, content, path, budget, committed)
                 except NotPlaced as error:
                     self.collected.tell(path, [(file.member.path, str(error))])
-                    unplaced.append("/".join(map(printable_name, file.member.path)))
+                    persons_files.unplaced.append("/".join(map(printable_name, file.member.path)))
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
-                candidates += [candidate] * is_wanted
+                persons_files.candidates += [candidate] * is_wanted
                 self.elsewhere += not is_wanted
         if left_out:
             first_unread = left_out[0]
@@ -381,8 +397,9 @@ class _Run:
             why = (
                 f"{f'and {extra_count:,} more: each ' if extra_count else ''}{self.reader.too_much}"
             )
-            closed.append(replace(first_unread, member=replace(first_unread.member, closed=why)))
-        return candidates, closed, unplaced
+            member = replace(first_unread.member, closed=why)
+            persons_files.unread.append(replace(first_unread, member=member))
+        return persons_files
 
     def _files_of(
         self, path: Path, hand_in: HandIn, budget: IntakeLimits

@@ -35,7 +35,7 @@ from .source import (
 if TYPE_CHECKING:
     from ..course import Exercise
 
-CELL_LIMIT = 2000
+CELL_LIMIT = 2000  # cells of one notebook
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to those of the lesson
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGE = re.compile(

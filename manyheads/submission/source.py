@@ -34,7 +34,7 @@ CODE_LIMIT = 200_000
 # own limit depends on its version and on the stack. With this one, a recursive walk can make three
 # calls for each level.
 DEEPEST = 200
-TRIES = 3
+TRIES = 3  # parses of one text; see `_parse_result`
 # the exceptions that Python raises for a text that it cannot parse
 TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

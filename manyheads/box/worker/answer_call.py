@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -242,13 +242,14 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
     return Run(form, results, read, len(steps))
 
 
+Stage = Literal["load", "build", "call", "gradient"]  # those of `Raised`
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 # These read the real attributes, even if a class of the attempt overrides them.
 _BASES = type.__dict__["__mro__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 # Python raises these for a text that it cannot parse.
 _OF_A_TEXT = (SyntaxError, IndentationError, TabError)
-LARGEST_LINE = 2**31 - 1
+LARGEST_LINE = 2**31 - 1  # CPython counts lines in a C int; a larger number is an attempt's own
 
 
 def execute(
@@ -256,6 +257,7 @@ def execute(
     call: Call,
     source: str,
     around: AbstractContextManager[object] | None = None,
+    *,
     only_values: bool = False,
 ) -> Reply:
     """Make the call, and return the reply, which also holds an exception of the attempt.
@@ -272,7 +274,7 @@ def execute(
         around: a context manager in which the call is made.
         only_values: leave out the report on modules and on arguments that changed.
     """
-    stage = "build"
+    stage: Stage = "build"
     built = list[Built]()
     outputs = list[Output]()
     gradients: dict[str, Tensor | None] = {}
@@ -338,12 +340,12 @@ def _seed(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def raised_by(error: BaseException, stage: str, source: str) -> Raised:
+def raised_by(error: BaseException, stage: Stage, source: str) -> Raised:
     """Return the exception as data. Raises nothing, even if the attempt defines its class.
 
     Args:
         error: the exception.
-        stage: "load", "build", "call" or "gradient".
+        stage: the stage in which it was raised.
         source: the attempt's file name, to find its lines in the traceback.
     """
     bases = [base for base in _BASES(type(error)) if base is not object]

@@ -20,7 +20,7 @@ import types
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import wire
 from .answer_call import execute, raised_by
@@ -87,7 +87,10 @@ class _Attempt:
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
-            self._program, self._namespace, reply = import_source(message)
+            imported = import_source(message)
+            self._program = imported.program
+            self._namespace = imported.namespace
+            reply = imported.reply
         elif isinstance(message, Part):
             assert self._program is not None
             raised = self._program.run(message.number)
@@ -103,15 +106,28 @@ class _Attempt:
         return wire.encode(reply)
 
 
-def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:
+class Imported(NamedTuple):
+    """A source that was run as a module.
+
+    Attributes:
+        program: the parts of the source, or None if the text cannot be parsed.
+        namespace: the names of the module.
+        reply: the reply to the message `Load`.
+    """
+
+    program: Program | None
+    namespace: Mapping[str, object]
+    reply: Reply
+
+
+def import_source(load: Load) -> Imported:
     """Run the source as a module, part by part, without the parts to skip.
 
     The module is `MODULE` in sys.modules, and tracebacks find its lines. A notebook also gets the
     functions `get_ipython` and `display`, which do nothing.
 
-    Returns the program, the module's names, and a reply with the first STOPPED_LIMIT exceptions of
-    parts. For a stepwise load, no part runs, and the reply has the lines of the parts. If the text
-    cannot be parsed, the program is None, and the reply has the SyntaxError.
+    The reply has the first STOPPED_LIMIT exceptions of parts. For a stepwise load, no part runs,
+    and the reply has the lines of the parts. If the text cannot be parsed, it has the SyntaxError.
     """
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
@@ -123,17 +139,14 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
     try:
         program = Program(load, module)
     except SyntaxError as error:
-        return None, vars(module), Reply(raised=raised_by(error, "load", load.name))
+        return Imported(None, vars(module), Reply(raised=raised_by(error, "load", load.name)))
     if load.stepwise:
-        return program, vars(module), Reply(parts=program.lines)
+        return Imported(program, vars(module), Reply(parts=program.lines))
     stopped = [
         program.run(number) for number in range(len(program.lines)) if number not in load.skipped
     ]
-    return (
-        program,
-        vars(module),
-        Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT]),
-    )
+    exceptions = tuple(raised for raised in stopped if raised)
+    return Imported(program, vars(module), Reply(stopped=exceptions[:STOPPED_LIMIT]))
 
 
 def _do_nothing(*args: object, **kwargs: object) -> None:

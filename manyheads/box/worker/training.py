@@ -19,7 +19,9 @@ from .messages import InitModel, Output, Reply, Training, Write, dtype_name
 from .nn_modules import at_most_two_values, build_module
 
 C, NH, T = 64, 4, 64  # channels, heads and maximal tokens: the small sizes of the lesson
-BLOCKS, BATCH, STEPS = 2, 32, 600
+BLOCKS = 2  # layers of the model
+BATCH = 32  # sequences of each step
+STEPS = 600  # over which the learning rate falls
 # the highest learning rate, the steps of warm-up, and the final rate as a share of the highest
 RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1
 TEMPERATURE = 0.8  # below 1: prefer the more probable characters
