@@ -62,18 +62,18 @@ class Channel:
 
         Returns 0 if none could be sent. Raises OSError.
         """
-        return self._sends.write(data) or 0 if _is_ready(self._sends, seconds, to_write=True) else 0
+        if not _is_ready(self._sends, seconds, to_write=True):
+            return 0
+        return self._sends.write(data) or 0
 
     def receive(self, count: int, seconds: float) -> bytes:
         """Return at most `count` bytes, or no bytes if none arrive within `seconds`.
 
         Raises OSError, also if the other side has closed the connection.
         """
-        data = (
-            self._receives.read(count)
-            if _is_ready(self._receives, seconds, to_write=False)
-            else None
-        )
+        if not _is_ready(self._receives, seconds, to_write=False):
+            return b""
+        data = self._receives.read(count)
         if data == b"":
             raise ConnectionResetError
         return data or b""

@@ -87,10 +87,7 @@ class _Attempt:
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
-            imported = import_source(message)
-            self._program = imported.program
-            self._namespace = imported.namespace
-            reply = imported.reply
+            self._program, self._namespace, reply = import_source(message)
         elif isinstance(message, Part):
             assert self._program is not None
             raised = self._program.run(message.number)
