@@ -63,28 +63,26 @@ def next_hint(attempt: OwnAttempt, result: ExerciseResult) -> Hint:
     if result.is_done:
         note_shown(result, root)
         return Hint("", f"{id_} needs no hint: every check passes.", "course status")
-    ladder, title, steps = _steps(attempt.fault_dictionary.words, result, attempt.exercise.hint)
-    step_count, warning = len(steps), ""
+    key, title, steps = _mistake_to_explain(
+        attempt.fault_dictionary.words, result, attempt.exercise.hint
+    )
+    count, warning = len(steps), ""
     try:
-        step = next_step(root, id_, ladder, step_count)
+        step = next_step(root, id_, key, count)
     except OSError as error:
         step = 1
         warning = (
             f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written "
             f"({error.strerror})."
         )
-    number, prefix = (
-        min(step, step_count),
-        "That was the last hint. Here it is again.\n" if step > step_count else "",
-    )
-    traces = step > step_count or (step == step_count and "course trace" in steps[-1])
-    command = "check" if step == step_count else "hint"
-    command = "trace" if traces else command
-    return Hint(
-        title,
-        f"{prefix}Hint {number} of {step_count}: {steps[number - 1]}{warning}",
-        f"course {command} {id_}",
-    )
+    prefix, command = "", "hint"
+    if step > count:
+        prefix, command = "That was the last hint. Here it is again.\n", "trace"
+        step = count
+    elif step == count:
+        command = "trace" if "course trace" in steps[-1] else "check"
+    sentence = f"{prefix}Hint {step} of {count}: {steps[step - 1]}{warning}"
+    return Hint(title, sentence, f"course {command} {id_}")
 
 
 def note_shown(result: ExerciseResult, root: Path) -> None:
@@ -103,24 +101,39 @@ def note_shown(result: ExerciseResult, root: Path) -> None:
         return
     for mistake in _as_in_the_file(result):
         if mistake.hint and mistake.id != UNTOUCHED:
-            ladder = _ladder(mistake, result)
-            if not noted.get(result.id, {}).get(ladder):
+            key = _key_of(mistake, result)
+            if not noted.get(result.id, {}).get(key):
                 with suppress(OSError):  # without the record, `course hint` shows the hint again
-                    next_step(root, result.id, ladder, 1)
+                    next_step(root, result.id, key, 1)
             return
 
 
-def _ladder(mistake: Diagnosed, result: ExerciseResult) -> str:
+def _key_of(mistake: Diagnosed, result: ExerciseResult) -> str:
     """Return the key under which the shown hints to a misconception are counted.
 
     Each misconception of each function has a key for each of its texts. The id alone is not enough,
     because a misconception has other texts if other evidence shows it.
     """
-    return f"{mistake.function}: {mistake.id} {_row(mistake, result).get('title', '')}".rstrip()
+    title = _texts_for_evidence(mistake, result).get("title", "")
+    return f"{mistake.function}: {mistake.id} {title}".rstrip()
 
 
-def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
-    """Return the key, the title and the hints of the mistake to work on next.
+class _Mistake(NamedTuple):
+    """A mistake that hints explain.
+
+    Attributes:
+        key: The key under which its shown hints are counted.
+        title: A line about it.
+        hints: Its hints, each one step closer to the answer.
+    """
+
+    key: str
+    title: str
+    hints: Sequence[str]
+
+
+def _mistake_to_explain(words: AllWords, result: ExerciseResult, start: str) -> _Mistake:
+    """Return the mistake to work on next.
 
     It is the first of these that applies:
 
@@ -138,93 +151,80 @@ def _steps(words: AllWords, result: ExerciseResult, start: str) -> tuple[str, st
         result: The result of the exercise. A check does not pass.
         start: The exercise's own hint for the start, or "" to use the bank's.
     """
-    begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
+    first_by_state = {function.state: function for function in reversed(result.functions)}
+    undefined, wrong_function = first_by_state.get("undefined"), first_by_state.get("wrong")
     to_begin = words[UNTOUCHED].hints
-    undefined = next((f for f in result.functions if f.state == "undefined"), None)
-    if (
-        result.functions
-        and len(result.unwritten_functions) == len(result.functions)
-        and not begun
-        and not undefined
-    ):
-        return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
-    wrong_function = next(
-        (function for function in result.functions if function.state == "wrong"), None
-    )
-    failed_check = next(
-        (
-            c
-            for c in result.checks
-            if c.outcome != "passed" and (not wrong_function or c.function == wrong_function.name)
-        ),
-        None,
-    )
+    states = {function.state for function in result.functions}
+    is_begun = any(f.evidence for f in result.functions if f.state == "unwritten")
+    if states and states <= {"unwritten", "unrun"} and not is_begun:
+        to_begin = (start or to_begin[0], *to_begin[1:])
+        return _Mistake(UNTOUCHED, "Nothing is written here yet.", to_begin)
+    failed = [check for check in result.checks if check.outcome != "passed"]
+    if wrong_function:
+        failed = [check for check in failed if check.function == wrong_function.name]
     misconceptions = [
-        diagnosed
-        for diagnosed in _as_in_the_file(result)
-        if diagnosed.id in words and diagnosed.id != UNTOUCHED
+        misconception
+        for misconception in _as_in_the_file(result)
+        if misconception.id in words and misconception.id != UNTOUCHED
     ]
-    misconception = next(
-        (
-            diagnosed
-            for diagnosed in misconceptions
-            if not undefined or diagnosed.function != undefined.name
-        ),
-        None,
-    )
+    if undefined:
+        misconceptions = [m for m in misconceptions if m.function != undefined.name]
     # No misconception of the bank makes a function run for ever.
-    if failed_check and failed_check.outcome in _ENDED and (wrong_function or not misconception):
-        key = f"{failed_check.function}: {failed_check.outcome}"
-        return key, failed_check.evidence, steps_to(failed_check.outcome)
-    if misconception:
+    if failed and failed[0].outcome in _ENDED and (wrong_function or not misconceptions):
+        key = f"{failed[0].function}: {failed[0].outcome}"
+        return _Mistake(key, failed[0].evidence, _hints_to(failed[0].outcome))
+    if misconceptions:
+        misconception = misconceptions[0]
         prefix = f"{misconception.function}: " if len(result.functions) > 1 else ""
-        steps = _row(misconception, result).get("hints") or words[misconception.id].hints
-        return (
-            _ladder(misconception, result),
-            f"{prefix}{which_of(misconception, result).title}",
-            steps,
-        )
-    if wrong_function or (failed_check and not result.unwritten_functions):
-        # A proved line refutes the choice of the function's own check.
-        if wrong_function and not (
-            failed_check and result.lines and failed_check.title != wrong_function.check
-        ):
-            return _hints_without_name(
-                result, wrong_function, wrong_function.check, wrong_function.evidence
-            )
-        return _hints_without_name(
-            result,
-            wrong_function,
-            *((failed_check.title, failed_check.evidence) if failed_check else ("", "")),
-        )
-    if begun:
-        from ..judge.attribute_public_replies import STUBS_RAISE
+        texts = _texts_for_evidence(misconception, result)
+        hints = texts.get("hints") or words[misconception.id].hints
+        title = f"{prefix}{which_of(misconception, result).title}"
+        return _Mistake(_key_of(misconception, result), title, hints)
+    # A proved line refutes the choice of the function's own check.
+    is_refuted = (
+        failed and result.lines and wrong_function and failed[0].title != wrong_function.check
+    )
+    if wrong_function and not is_refuted:
+        check, evidence = wrong_function.check, wrong_function.evidence
+        return _unexplained_mistake(result, wrong_function, check, evidence)
+    if failed and (wrong_function or not result.unwritten_functions):
+        return _unexplained_mistake(result, wrong_function, failed[0].title, failed[0].evidence)
+    return _unwritten_function(result, to_begin)
 
-        stub = begun.evidence.startswith(STUBS_RAISE)
-        key = f"{begun.name}: {begun.evidence}"
-        return key, key, steps_to("stub_ends") if stub else to_begin
+
+def _unwritten_function(result: ExerciseResult, to_begin: Sequence[str]) -> _Mistake:
+    """Return the function to write next, as cases 5 to 7 of `_mistake_to_explain`.
+
+    Args:
+        result: The result of an exercise with a function that is not written.
+        to_begin: The bank's hints to an untouched exercise.
+    """
+    first_by_state = {function.state: function for function in reversed(result.functions)}
+    for function in result.functions:
+        if function.state == "unwritten" and function.evidence:
+            from ..judge.attribute_public_replies import STUBS_RAISE
+
+            key = f"{function.name}: {function.evidence}"
+            ends_in_stub = function.evidence.startswith(STUBS_RAISE)
+            return _Mistake(key, key, _hints_to("stub_ends") if ends_in_stub else to_begin)
+    undefined = first_by_state.get("undefined")
     if undefined and "Python cannot read" in undefined.evidence:
         key = f"{undefined.name}: {undefined.evidence}"
-        return key, key, _texts()["kinds"]["load_error"][0]["hints"]
+        return _Mistake(key, key, _texts()["kinds"]["load_error"][0]["hints"])
     if undefined:
         suggestion = f"; is {undefined.near} meant?" if undefined.near else "."
-        steps = tuple(step.format(name=undefined.name) for step in steps_to("undefined"))
-        return (
-            f"undefined {undefined.name}",
-            f"{undefined.name}: the file has no such name{suggestion}",
-            steps,
-        )
-    name = next(
-        (function.name for function in result.functions if function.state == "unwritten"),
-        result.unwritten_functions[0],
-    )
-    return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
+        title = f"{undefined.name}: the file has no such name{suggestion}"
+        hints = [hint.format(name=undefined.name) for hint in _hints_to("undefined")]
+        return _Mistake(f"undefined {undefined.name}", title, hints)
+    unwritten = first_by_state.get("unwritten")
+    name = unwritten.name if unwritten else result.unwritten_functions[0]
+    return _Mistake(f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin)
 
 
-def _hints_without_name(
+def _unexplained_mistake(
     result: ExerciseResult, function: FunctionResult | None, check: str, evidence: str
-) -> tuple[str, str, Sequence[str]]:
-    """Return the key, the title and the hints of a mistake that no misconception explains.
+) -> _Mistake:
+    """Return a mistake that no misconception explains.
 
     Exceptions with different messages are different mistakes, and have different keys. Numbers do
     not count: the same exception on another line has the same key.
@@ -235,25 +235,17 @@ def _hints_without_name(
         check: The title of the failed check.
         evidence: The reason why the check failed.
     """
-    raised = evidence.startswith("raised ")
-    symptom = "raised" if _RAISED.search(evidence) else "raised_nowhere"
-    symptom = (
-        symptom
-        if raised and not _OF_SHAPES.search(evidence.partition(" Python says")[0])
-        else "unexplained"
-    )
     name = function.name if function and len(result.functions) > 1 else ""
-    steps = tuple(
-        step.format(exercise=result.id, where=_location(result, evidence))
-        for step in steps_to(symptom)
-    )
-    key = f"{check}: {re.sub(r'[0-9]+', '', evidence)}" if raised else check
-    title = f"{name}: it {evidence}" if name else f"It {evidence}"
-    return (
-        f"{name}: {key}",
-        title if raised else f"{name or 'It'} does not do this yet: {check}",
-        steps,
-    )
+    key, title = check, f"{name or 'It'} does not do this yet: {check}"
+    symptom = "unexplained"
+    if evidence.startswith("raised "):
+        key = f"{check}: {re.sub(r'[0-9]+', '', evidence)}"
+        title = f"{name}: it {evidence}" if name else f"It {evidence}"
+        if not _OF_SHAPES.search(evidence.partition(" Python says")[0]):
+            symptom = "raised" if _RAISED.search(evidence) else "raised_nowhere"
+    location = _location(result, evidence)
+    hints = [hint.format(exercise=result.id, where=location) for hint in _hints_to(symptom)]
+    return _Mistake(f"{name}: {key}", title, hints)
 
 
 def _location(result: ExerciseResult, evidence: str) -> str:
@@ -286,7 +278,7 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     )
 
 
-def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
+def next_step(root: Path, exercise: str, key: str, steps: int) -> int:
     """Return the number of the step to show next, from 1, and record the step as shown.
 
     If all steps were shown before, the number is one above the last. A record that cannot be read
@@ -295,7 +287,7 @@ def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
     Args:
         root: The course's folder.
         exercise: The id of the exercise.
-        ladder: The key of the mistake. Each mistake has its own count.
+        key: The key of the mistake. Each mistake has its own count.
         steps: The number of steps of the mistake.
 
     Raises:
@@ -303,8 +295,8 @@ def next_step(root: Path, exercise: str, ladder: str, steps: int) -> int:
     """
     noted = _read_notes(root)
     counts = noted.setdefault(exercise, {})
-    step = min(counts.get(ladder, 0), steps) + 1
-    counts[ladder] = min(step, steps)
+    step = min(counts.get(key, 0), steps) + 1
+    counts[key] = min(step, steps)
     _write_note(root, noted)
     return step
 
@@ -333,13 +325,13 @@ def which_of(misconception: Diagnosed, result: ExerciseResult) -> Diagnosed:
 
     If hints.yaml has no texts for this evidence, return the misconception unchanged.
     """
-    row = _row(misconception, result)
-    if not row:
+    texts = _texts_for_evidence(misconception, result)
+    if not texts:
         return misconception
-    return misconception.model_copy(update={"title": row["title"], "hint": row["hints"][0]})
+    return misconception.model_copy(update={"title": texts["title"], "hint": texts["hints"][0]})
 
 
-def _row(misconception: Diagnosed, result: ExerciseResult) -> Any:
+def _texts_for_evidence(misconception: Diagnosed, result: ExerciseResult) -> Any:
     """Return the texts in hints.yaml that fit this misconception and its evidence, or {}.
 
     The evidence is the sentences of the misconception's function and of functions that wait for
@@ -355,13 +347,13 @@ def _row(misconception: Diagnosed, result: ExerciseResult) -> Any:
     return next((row for row in rows if re.search(row["seen"], evidence)), {})
 
 
-def steps_to(symptom: str) -> tuple[str, ...]:
+def _hints_to(symptom: str) -> Any:
     """Return the hints to a symptom that no misconception explains. Raises KeyError.
 
     Args:
         symptom: A key in the section `steps` of hints.yaml.
     """
-    return tuple(_texts()["steps"][symptom])
+    return _texts()["steps"][symptom]
 
 
 @cache
