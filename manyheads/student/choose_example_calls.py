@@ -7,9 +7,10 @@ number of an output its position in the input, which makes a wrong view visible.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,6 +37,32 @@ from ..judge.redact_hidden_inputs import Axes, axes_of
 SHOWN = 3  # how many steps of a call a title names
 
 
+class Twin(NamedTuple):
+    """Another call of the same function, with other sizes.
+
+    A name that fits a size in both calls is no coincidence.
+
+    Attributes:
+        axes: The named sizes of that call.
+        steps: The attempt's steps in that call.
+    """
+
+    axes: Axes
+    steps: Sequence[Step]
+
+
+class TwinStep(NamedTuple):
+    """The counterpart of a step in the twin.
+
+    Attributes:
+        axes: The named sizes of the twin.
+        step: The same step of the twin, or None if the twin has no such step.
+    """
+
+    axes: Axes
+    step: Step | None
+
+
 @dataclass(frozen=True)
 class Example:
     """A recorded call, the reference's output, and the names of its sizes.
@@ -52,9 +79,7 @@ class Example:
         label: The name of the output in texts, or "" if it is the only one.
         instead: Examples of other calls of the same function and setting, the easiest first.
         uncut: The example with all sequences of its batch, or None if none were left out.
-        twin: The axes of another call of the same function, with other sizes, and the attempt's
-            steps in that call. A name that fits a size in both calls is no coincidence. None if
-            no other call is known.
+        twin: The twin of the call, or None if no other call is known.
         tokens: A label for each token of the input, "" for some; empty if tokens are not words.
         description: A title that replaces the call, or "".
         index: The index of the call in the fault dictionary, or −1 if it is not recorded there.
@@ -72,7 +97,7 @@ class Example:
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
     uncut: Example | None = field(default=None, kw_only=True)
-    twin: tuple[Axes, tuple[Step, ...]] | None = field(default=None, kw_only=True)
+    twin: Twin | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] = field(default=(), kw_only=True)
     description: str = field(default="", kw_only=True)
     index: int = field(default=-1, kw_only=True)
@@ -106,20 +131,19 @@ class Example:
         """The name of the function or class."""
         return target_of(self.call)
 
-    def twin_steps(self, steps: Sequence[Step]) -> list[tuple[Axes, Step | None]]:
-        """Return for each step of the attempt the twin's axes and the same step of the twin.
+    def twin_steps(self, steps: Sequence[Step]) -> list[TwinStep]:
+        """Return for each step of the attempt the same step of the twin.
 
-        The step is None if the twin has no such step. Without a twin, the axes are those of the
-        example, and the step is the attempt's own. The same step has the same operation and
-        location. It may take another number of tensors in the twin, as `cat` does after a loop.
+        The same step has the same operation and location. It may take another number of tensors in
+        the twin, as `cat` does after a loop. Without a twin, the example takes its place.
         """
         if self.twin is None:
-            return [(self.axes, step) for step in steps]
+            return [TwinStep(self.axes, step) for step in steps]
         axes, twin_trace = self.twin
         twins = dict(zip(_keys(twin_trace), twin_trace, strict=True))
         near = dict(zip(_keys(twin_trace, counts_tensors=False), twin_trace, strict=True))
         keys = zip(_keys(steps), _keys(steps, counts_tensors=False), strict=True)
-        return [(axes, twins.get(key) or near.get(near_key)) for key, near_key in keys]
+        return [TwinStep(axes, twins.get(key) or near.get(near_key)) for key, near_key in keys]
 
     @property
     def title(self) -> str:
@@ -183,7 +207,7 @@ def _argument(name: str, value: object) -> str:
     return name or "…"
 
 
-_ROUNDING = 1e-3
+_ROUNDING = 1e-3  # the sum of a row of attention weights may differ from 1 by this much
 _TOKENS = Axis(("T",))
 
 
@@ -197,8 +221,20 @@ def weights_by_call(example: Example, traced: Traced) -> StepWeights:
     return tuple([_of_call(example, traced, sides, number) for number in range(len(sides))])
 
 
-def sides_of(example: Example) -> list[tuple[int, int]]:
-    """Return the number of new queries, and of all keys so far, for each step of a call.
+class Sides(NamedTuple):
+    """The sizes of the attention weights in one step of a call.
+
+    Attributes:
+        queries: The number of new queries.
+        keys: The number of all keys so far.
+    """
+
+    queries: int
+    keys: int
+
+
+def sides_of(example: Example) -> list[Sides]:
+    """Return the sizes of the attention weights for each step of a call.
 
     A call of one step has T_q queries and T_k keys, or T of both. In a call of several steps, the
     keys are the step's own tokens and those of an earlier step whose output it gets, as with a
@@ -206,24 +242,21 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     """
     tokens = example.axes.sizes.get("T", 0)
     if not example.call.then:
-        return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
+        sizes = example.axes.sizes
+        return [Sides(sizes.get("T_q", tokens), sizes.get("T_k", tokens))]
     parameters = example.signature.call if example.signature else ()
     shapes = {p.name: p.shape for p in parameters if p.shape and _TOKENS in p.shape}
-    sides: list[tuple[int, int]] = []
+    sides: list[Sides] = []
     for step in example.call.steps:
-        arguments = by_name(example.names, step.args, step.kwargs)
-        counts = (
-            v.shape[shapes[k].index(_TOKENS)]
-            for k, v in arguments.items()
-            if k in shapes and isinstance(v, Tensor)
-        )
-        if not (new := next(counts, 0)):
+        new, past = 0, 0
+        for name, value in by_name(example.names, step.args, step.kwargs).items():
+            if isinstance(value, Returned):
+                past = max(past, sides[value.step].keys)
+            elif name in shapes and isinstance(value, Tensor):
+                new = new or value.shape[shapes[name].index(_TOKENS)]
+        if not new:
             return []
-        past = max(
-            (sides[value.step][1] for value in arguments.values() if isinstance(value, Returned)),
-            default=0,
-        )
-        sides.append((new, past + new))
+        sides.append(Sides(new, past + new))
     return sides
 
 
@@ -236,7 +269,7 @@ def shows_a_triangle(example: Example) -> bool:
 
 
 def _of_call(
-    example: Example, traced: Traced, sides: list[tuple[int, int]], number: int
+    example: Example, traced: Traced, sides: Sequence[Sides], number: int
 ) -> Tensor | None:
     """Return the weights of one step of a call, or None.
 
@@ -249,20 +282,20 @@ def _of_call(
         sides: The numbers of queries and keys of each step.
         number: The index of the step.
     """
-    new, keys = sides[number]
+    step, earlier = sides[number], sides[:number]
     # With hd keys, the weights cannot be told apart from other tables. A single key has weight 1.
-    if keys < 2 or keys == example.axes.sizes.get("hd"):
+    if step.keys < 2 or step.keys == example.axes.sizes.get("hd"):
         return None
-    weights = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
-    if weights is not None or (keys, keys) in sides:
+    weights = _weights_at(traced, example.axes, step, earlier.count(step))
+    all_rows = Sides(step.keys, step.keys)
+    if weights is not None or all_rows in sides:
         return weights
-    full_weights = _weights_at(
-        traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number])
-    )
-    return None if full_weights is None else full_weights[:, -new:]
+    same_keys = sum(earlier_step.keys == step.keys for earlier_step in earlier)
+    full_weights = _weights_at(traced, example.axes, all_rows, same_keys)
+    return None if full_weights is None else full_weights[:, -step.queries :]
 
 
-def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
+def _weights_at(traced: Traced, axes: Axes, sides: Sides, earlier: int) -> Tensor | None:
     """Return the attention weights of this size, or None.
 
     They are the first tables whose rows are shares of 1, or the first output of a softmax. If later
@@ -287,7 +320,7 @@ def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
 
 
 def _tables(
-    traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int
+    traced: Traced, axes: Axes, sides: Sides, earlier: int
 ) -> Iterator[tuple[Step, Tensor]]:
     """Yield the operations whose output ends in these two axes, with the output's first sequence.
 
@@ -298,7 +331,7 @@ def _tables(
         shape = step.outputs[0].shape if step.outputs else ()
         if shape[-2:] != sides or not step.crops or not step.crops[0].is_floating_point():
             continue
-        if any(crop.shape[-2:] != sides for crop in step.crops):
+        if any(tuple(crop.shape[-2:]) != sides for crop in step.crops):
             continue
         table = _of_first_sequence(step, shape, axes, earlier)
         if table is not None:
@@ -398,27 +431,40 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
     return Addresses(argument, *(grid.reshape(values.shape) for grid in matched))
 
 
+class OriginRow(NamedTuple):
+    """A row of addresses. −1 is a number that is not in the argument.
+
+    Attributes:
+        name: The name of the row, for example "token 0".
+        actual: The addresses of the student's numbers.
+        expected: The expected addresses.
+    """
+
+    name: str
+    actual: list[int]
+    expected: list[int]
+
+
 @dataclass(frozen=True)
 class OriginTable:
     """The rows of a head, or of a whole sequence.
 
     Attributes:
         title: The name of the head, or "" for a whole sequence.
-        rows: For each row its name, the student's addresses and the expected ones; −1 is a number
-            that is not in the argument.
+        rows: The rows.
         legend: The text above the table, or "" for all tables but the first.
         hidden_heads: In the last table, how many heads are not shown; otherwise 0.
     """
 
     title: str
-    rows: tuple[tuple[str, list[int], list[int]], ...]
+    rows: tuple[OriginRow, ...]
     legend: str = ""
     hidden_heads: int = 0
 
     @property
-    def wrong_rows(self) -> tuple[tuple[str, list[int], list[int]], ...]:
+    def wrong_rows(self) -> tuple[OriginRow, ...]:
         """The rows whose addresses are not the expected ones."""
-        return tuple(row for row in self.rows if row[1] != row[2])
+        return tuple(row for row in self.rows if row.actual != row.expected)
 
 
 def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
@@ -453,7 +499,7 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
     for head, tables in enumerate(zip(*both, strict=True)):
         title = f"{names[1]} {head}" if len(names) == 4 else ""
         rows = enumerate(zip(*tables, strict=True))
-        named_rows = tuple((f"{names[-2]} {i}", *row) for i, row in rows)
+        named_rows = tuple(OriginRow(f"{names[-2]} {i}", *row) for i, row in rows)
         is_last = head == len(both[0]) - 1
         origin_tables.append(OriginTable(title, named_rows, legend, hidden_heads * is_last))
         legend = ""
@@ -489,23 +535,18 @@ def examples(exercise: Exercise, recording: FaultDictionary) -> list[Example]:
     are in the order of course.yaml. A function is left out if none of its recorded calls can be
     shown or fits a signature.
     """
-    candidates: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
-    for index, recorded_example in _examples_by_call(exercise, recording):
-        weights = recording.weights.get(index, ())
-        example = replace(recorded_example, index=index, shares=weights)
-        layers = {check.layer for check in recording.checks if index in check.calls}
-        rank = _rank(example, layers)
-        best = candidates.setdefault((example.target, _settings_of_call(example.call)), {})
-        if index not in best or rank < best[index][0]:
-            best[index] = (rank, example)
-    order = list(exercise.shapes) or [target for target, _ in candidates]
+    by_setting = defaultdict[tuple[str, str], list[Example]](list)
+    for example in _examples_by_call(exercise, recording):
+        by_setting[example.target, _settings_of_call(example.call)].append(example)
+    order = list(exercise.shapes) or [target for target, _ in by_setting]
     chosen = []
-    for _, best in sorted(
-        candidates.items(), key=lambda entry: (order.index(entry[0][0]), entry[0][1])
-    ):
-        easiest, *alternatives = (
-            example for _, example in sorted(best.values(), key=lambda ranked: ranked[0])
-        )
+    for target, settings in sorted(by_setting, key=lambda key: (order.index(key[0]), key[1])):
+        candidates = by_setting[target, settings]
+        candidates.sort(key=lambda example: _rank(example, recording))
+        by_call: dict[int, Example] = {}  # the easiest signature that fits a call counts
+        for example in candidates:
+            by_call.setdefault(example.index, example)
+        easiest, *alternatives = by_call.values()
         chosen.append(replace(easiest, instead=tuple(alternatives[:INSTEAD])))
     return chosen
 
@@ -560,22 +601,19 @@ def with_twin(
     differing = [_count_differences(variant.axes.sizes, sizes) for variant in comparable]
     twin = comparable[differing.index(max(differing))] if any(differing) else None
     traced = trace(cast(twin.call, "float32")) if twin else None
-    return replace(example, twin=(twin.axes, traced.steps)) if twin and traced else example
+    return replace(example, twin=Twin(twin.axes, traced.steps)) if twin and traced else example
 
 
 def _count_differences(sizes: Mapping[str, int], other_sizes: Mapping[str, int]) -> int:
     return sum(size != other_sizes[name] for name, size in sizes.items())
 
 
-def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
+def _rank(example: Example, recording: FaultDictionary) -> tuple[int, ...]:
     """Return the rank of an example: criteria that are compared in order. Lower is better.
 
     Calls with zeros and similar inputs suit checks, but show little.
-
-    Args:
-        example: The example.
-        layers: The layers of the checks that make its call.
     """
+    layers = {check.layer for check in recording.checks if example.index in check.calls}
     tensors = [value for value in example.call.inputs if isinstance(value, Tensor)]
     longest = max((size for tensor in tensors for size in tensor.shape), default=0)
     is_dull = bool(example.call.then) and not shows_a_triangle(example)
@@ -586,14 +624,11 @@ def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
     )
     # the effect of an argument that is left out cannot be seen
     left_out = sum(example.arguments.get(name) is None for name in tensor_parameters)
-    criteria = (
+    return (
         not example.compares_values,
         _is_made_up(example.call),
         is_dull,
         ambiguity_of(example.axes),
-    )
-    return (
-        *criteria,
         Layer.VALUES not in layers,
         left_out,
         sum(tensor.numel() for tensor in tensors),
@@ -637,10 +672,8 @@ def _can_be_shown(call: Call) -> bool:
     return any(isinstance(value, Returned) for value in inputs)
 
 
-def _examples_by_call(
-    exercise: Exercise, recording: FaultDictionary
-) -> Iterator[tuple[int, Example]]:
-    """Yield the recorded calls that can be shown as examples, each with its index.
+def _examples_by_call(exercise: Exercise, recording: FaultDictionary) -> Iterator[Example]:
+    """Yield the recorded calls that can be shown as examples.
 
     A call is yielded once for each signature that fits it, and once without a signature if
     course.yaml has none for the exercise. A call that the reference refuses is left out.
@@ -655,15 +688,18 @@ def _examples_by_call(
         is_planted = isinstance(call.around, PlantedDifference) and not output.dim()
         is_compared = any(index in check.calls for check in recording.checks)
         compares_values = is_planted or (is_compared and not call.random)
+        shares = recording.weights.get(index, ())
         if not signatures:
-            yield index, _example(call, expected, compares_values, None, Axes({}))
+            example = _example(call, expected, compares_values, None, Axes({}))
+            yield replace(example, index=index, shares=shares)
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
         output_shapes = {path: tensor.shape for path, tensor in of_first_step if tensor is not None}
         for signature in signatures.get(target_of(call), ()):
             axes = axes_of(signature, call, output.shape, signatures, output_shapes)
             if axes is not None:
                 example = _example(call, expected, compares_values, signature, axes)
-                yield index, example if returns_several(call) else _smaller(example)
+                example = example if returns_several(call) else _smaller(example)
+                yield replace(example, index=index, shares=shares)
 
 
 def _example(

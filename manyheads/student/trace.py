@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -49,7 +50,14 @@ from ..result import ExerciseResult
 from ..submission import Source, proved_line
 from ..submission.source import in_cells, printable
 from .check_and_keep_result import OwnAttempt
-from .choose_example_calls import Example, OriginTable, examples_named, origins, with_twin
+from .choose_example_calls import (
+    Example,
+    OriginTable,
+    TwinStep,
+    examples_named,
+    origins,
+    with_twin,
+)
 from .train_model import sentence_examples
 
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they
@@ -67,44 +75,53 @@ def is_right(example: Example, reply: Reply) -> bool:
     if reply.raised is not None:
         return False
     try:
-        Answer(example.call, reply).must_return()
+        return all(verdict.is_right for verdict in _verdicts(example, reply))
     except CheckFailed:
         return False
-    return all(
-        describe_output(output_example, reply.outputs[output_example.output_index])[1]
-        for output_example in example.all_outputs
-    )
 
 
-def describe_output(example: Example, output: Output) -> tuple[str, bool]:
-    """Return a description of one output, and whether it is right.
+class Verdict(NamedTuple):
+    """Whether an output is right, and a description.
 
-    If the example does not compare values, an output of the expected kind and shape is right. The
-    description names the first of these that is wrong: kind, shape, dtype, numbers.
+    Attributes:
+        description: The output in words. It names the first of these that is wrong: kind, shape,
+            dtype, numbers.
+        is_right: Whether the output is right. If the example does not compare values, an output of
+            the expected kind and shape is right.
     """
-    expected, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
-    if output.tensor is None or output.kind == foreign:
-        return f"{output.kind}, not {kind_name(expected)}", False
-    shape, expected_shape = (
-        example.axes.shape(tensor.shape) for tensor in (output.tensor, example.expected)
-    )
-    if output.tensor.shape != example.expected.shape:
-        return f"{shape}; {expected_shape} is asked", False
-    description = shape if output.tensor.dim() else _number(output.tensor)
+
+    description: str
+    is_right: bool = False
+
+
+def _verdicts(example: Example, reply: Reply) -> list[Verdict]:
+    """Return a verdict on each output of the example. Raises CheckFailed if outputs are missing."""
+    Answer(example.call, reply).must_return()
+    return [
+        _verdict(output_example, reply.outputs[output_example.output_index])
+        for output_example in example.all_outputs
+    ]
+
+
+def _verdict(example: Example, output: Output) -> Verdict:
+    actual, expected = output.tensor, example.expected
+    asked_kind, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
+    if actual is None or output.kind == foreign:
+        return Verdict(f"{output.kind}, not {kind_name(asked_kind)}")
+    shape = example.axes.shape(actual.shape)
+    if actual.shape != expected.shape:
+        return Verdict(f"{shape}; {example.axes.shape(expected.shape)} is asked")
+    description = shape if actual.dim() else _number(actual)
     if not example.compares_values:
-        return description, True
-    dtype, expected = (
-        str(tensor.dtype).removeprefix("torch.") for tensor in (output.tensor, example.expected)
-    )
-    if dtype != expected and not {dtype, expected} <= FLOATS:
-        return f"{description} of {dtype}; {expected} is asked", False
-    agrees = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    difference = (
-        "the right shape, other numbers"
-        if output.tensor.dim()
-        else f"{_number(example.expected)} is asked"
-    )
-    return f"{description}: {'the right numbers' if agrees else difference}", agrees
+        return Verdict(description, is_right=True)
+    dtype, expected_dtype = (str(t.dtype).removeprefix("torch.") for t in (actual, expected))
+    if dtype != expected_dtype and not {dtype, expected_dtype} <= FLOATS:
+        return Verdict(f"{description} of {dtype}; {expected_dtype} is asked")
+    if tensor_fingerprint(actual).agrees(tensor_fingerprint(expected)):
+        return Verdict(f"{description}: the right numbers", is_right=True)
+    if actual.dim():
+        return Verdict(f"{description}: the right shape, other numbers")
+    return Verdict(f"{description}: {_number(expected)} is asked")
 
 
 def _number(value: Tensor) -> str:
@@ -168,44 +185,32 @@ def follow(
         names_sizes: Whether to trace the twin of each example as well, which gives names to sizes.
     """
     traced_examples: list[tuple[Example, Traced]] = []
-    at, connection = "while it was imported", None
-
     try:
         loaded = load(box, limits, source.load())
-        connection = loaded.connection
-        trace = partial(connection.ask_for, read_traced, seconds=limits.seconds_per_call)
-        if loaded.raised is not None:
-            message = sanitize(loaded.raised.message)
-            return Followed(
-                (),
-                (
-                    f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: "
-                    f"{message}"
-                ),
-            )
-        for example in examples:
-            at = f"in {example.target}"
-            telling = most_telling(
-                example, lambda call: loaded.connection.ask(call, limits.seconds_per_call)
-            )
-            traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
-            raised = traced.reply.raised
-            if loaded.stopped and raised is not None and is_undefined(raised):
-                reason = stopped_parts(source, loaded.stopped, describe_exception)
-                return Followed(tuple(traced_examples), in_cells(reason, source))
-            traced_examples.append((telling, traced))
-            if names_sizes:
-                traced_examples[-1] = (
-                    with_twin(
-                        telling, (example, *example.instead), lambda call: trace(TraceCall(call))
-                    ),
-                    traced,
-                )
     except AttemptEnded as ended:
-        return Followed(tuple(traced_examples), f"{ended} That was {at}.")
-    finally:
-        if connection is not None:
-            connection.close()
+        return Followed((), f"{ended} That was while it was imported.")
+    ask = partial(loaded.connection.ask, seconds=limits.seconds_per_call)
+    trace = partial(loaded.connection.ask_for, read_traced, seconds=limits.seconds_per_call)
+    with closing(loaded.connection):
+        if loaded.raised is not None:
+            why = f"it {explain(loaded.raised)}. Python says: {sanitize(loaded.raised.message)}"
+            return Followed((), f"{source.name} cannot be imported: {why}")
+        for example in examples:
+            try:
+                telling = most_telling(example, ask)
+                traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
+                raised = traced.reply.raised
+                if loaded.stopped and raised is not None and is_undefined(raised):
+                    reason = stopped_parts(source, loaded.stopped, describe_exception)
+                    return Followed(tuple(traced_examples), in_cells(reason, source))
+                traced_examples.append((telling, traced))
+                if names_sizes:
+                    candidates = (example, *example.instead)
+                    with_names = with_twin(telling, candidates, lambda call: trace(TraceCall(call)))
+                    traced_examples[-1] = (with_names, traced)
+            except AttemptEnded as ended:
+                why = f"{ended} That was in {example.target}."
+                return Followed(tuple(traced_examples), why)
     return Followed(tuple(traced_examples))
 
 
@@ -359,7 +364,8 @@ def _stride(shape: Sequence[int], axis: int) -> int:
 
 
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
-_PLAIN = ("float32", "float64")
+_ROUNDING = 1e-5  # relative: an attempt may compute a number in float32
+_PLAIN = ("float32", "float64")  # dtypes that are not shown
 
 
 @dataclass(frozen=True)
@@ -468,50 +474,42 @@ def explain_example(
         last: The result of the last check of the attempt, or None. Its proved lines and the
             functions that wait for others are taken from it.
     """
-    axes, proved = example.axes, {line.line for line in last.lines} if last else set[int]()
-    waits = (
-        next((f.waits_for for f in last.functions if f.name == example.target), "") if last else ""
-    )
+    proved, waits_for = set[int](), ""
+    if last:
+        proved = {line.line for line in last.lines}
+        waits_for = next((f.waits_for for f in last.functions if f.name == example.target), "")
     items = fold(traced.order, lambda index: (traced.steps[index].lines, traced.steps[index].sites))
     operations = [
-        _operation(*both, axes)
-        for both in zip(traced.steps, example.twin_steps(traced.steps), strict=True)
+        _operation(step, twin_step, example.axes)
+        for step, twin_step in zip(traced.steps, example.twin_steps(traced.steps), strict=True)
     ]
-    entries = tuple(_entries(items, traced, operations, source, proved))
-    sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
-    later = f", which waits for {waits}" if waits else ""
     explanation = Explained(
-        example.title + later, sizes, entries, dropped=traced.dropped, waits_for=waits
+        f"{example.title}, which waits for {waits_for}" if waits_for else example.title,
+        ", ".join(f"{name} = {size}" for name, size in example.axes.sizes.items()),
+        tuple(_entries(items, traced, operations, source, proved)),
+        dropped=traced.dropped,
+        waits_for=waits_for,
     )
     raised = traced.reply.raised
     if raised is not None:
         message = join_sentences(f"It {describe_exception(raised)}", suggest(source, raised))
-        return replace(
-            explanation,
-            raised=in_cells(message if message.endswith(("?", ".")) else f"{message}.", source),
-        )
+        message = message if message.endswith(("?", ".")) else f"{message}."
+        return replace(explanation, raised=in_cells(message, source))
     try:
-        Answer(example.call, traced.reply).must_return()
+        verdicts = _verdicts(example, traced.reply)
     except CheckFailed as failed:
         return replace(explanation, returned=f"returns something else: {failed}")
-    verdicts = [
-        describe_output(output_example, traced.reply.outputs[output_example.output_index])
-        for output_example in example.all_outputs
-    ]
-    message = "; ".join(
-        f"{output_example.label} {text}".lstrip()
-        for output_example, (text, _) in zip(example.all_outputs, verdicts, strict=True)
+    descriptions = "; ".join(
+        f"{output_example.label} {verdict.description}".lstrip()
+        for output_example, verdict in zip(example.all_outputs, verdicts, strict=True)
     )
+    explanation = replace(explanation, returned=f"returns {descriptions}")
+    if all(verdict.is_right for verdict in verdicts):
+        explanation = replace(explanation, title=example.title, is_right=True)
     output = traced.reply.outputs[example.output_index].tensor
-    is_right = all(agrees for _, agrees in verdicts)
-    has_tables = (
-        output is not None and output.shape == example.expected.shape and example.compares_values
-    )
-    tables = origins(example, output) if output is not None and has_tables else ()
-    title = example.title if is_right else explanation.title
-    return replace(
-        explanation, title=title, returned=f"returns {message}", is_right=is_right, tables=tables
-    )
+    if output is None or output.shape != example.expected.shape or not example.compares_values:
+        return explanation
+    return replace(explanation, tables=origins(example, output))
 
 
 def shorten(call: Explained, context_lines: int) -> Explained:
@@ -532,23 +530,18 @@ def shorten(call: Explained, context_lines: int) -> Explained:
     near = {
         index - back for index in marked or [len(call.entries)] for back in range(context_lines + 1)
     }
-    start = min(
-        near & lines.keys(), default=0
-    )  # a "more like this" before the first line refers to nothing
-    brief = {
-        at: replace(line, operations=line.operations[-1:])
-        for at, line in lines.items()
-        if at not in marked
-    }
+    # a "more like this" before the first line refers to nothing
+    start = min(near & lines.keys(), default=0)
+    brief = {at: replace(line, operations=line.operations[-1:]) for at, line in lines.items()}
+    brief |= {at: lines[at] for at in marked}
     entries = tuple(
         brief.get(at, entry) for at, entry in enumerate(call.entries) if at in near and at >= start
     )
-    wrong_table = next((table for table in call.tables if table.wrong_rows), None)
-    tables = (
-        call.tables
-        if wrong_table is None
-        else (replace(wrong_table, rows=wrong_table.wrong_rows[:3], legend=call.tables[0].legend),)
-    )
+    tables = call.tables
+    wrong_tables = [table for table in tables if table.wrong_rows]
+    if wrong_tables:
+        three_rows = wrong_tables[0].wrong_rows[:3]
+        tables = (replace(wrong_tables[0], rows=three_rows, legend=tables[0].legend),)
     return replace(call, entries=entries, tables=tables)
 
 
@@ -628,44 +621,28 @@ def _lines(
         yield steps[waiting[0]].lines, waiting
 
 
-def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) -> Operation:
+def _operation(step: Step, twin_step: TwinStep, axes: Axes) -> Operation:
     """Return a traced step in words.
 
     Args:
         step: The step.
-        counterpart: The axes of the twin, and the same step in the twin's trace or None. A size
-            gets a name only if the name also fits there.
+        twin_step: The same step of the twin. A size gets a name only if the name also fits there.
         axes: The axes of the example.
     """
-    twin_axes, twin = counterpart
-    inputs = zip(step.inputs, _counterparts(step.inputs, twin.inputs if twin else ()), strict=True)
-    outputs = zip(
-        step.outputs, _counterparts(step.outputs, twin.outputs if twin else ()), strict=True
-    )
-    number_there = twin.numbers[0] if twin and twin.numbers else None
-    takes = _join_shapes(
-        [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in inputs],
-        step.input_count,
-    )
+    twin_axes, twin = twin_step
+    takes = _shapes(axes, step.inputs, step.input_count, twin_axes, twin.inputs if twin else ())
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = (
-            f"{takes} {_SIGNS[step.name]} "
-            f"{number_in_words(axes, step.numbers[0], twin_axes, number_there)}"
-        )
+        twin_number = twin.numbers[0] if twin and twin.numbers else None
+        number = number_in_words(axes, step.numbers[0], twin_axes, twin_number)
+        takes = f"{takes} {_SIGNS[step.name]} {number}"
     elif "masked_fill" in step.name and step.numbers:
         number = f"{step.numbers[0]:.4g}".replace("-", "−")
         takes = f"{takes}, {number}"
-    gives = _join_shapes(
-        [_tensor(axes, tensor, twin_axes, twin_tensor) for tensor, twin_tensor in outputs],
-        step.output_count,
-    )
-    data = {"same": "the same tensor"}.get(
-        step.storage, "" if step.storage == "new" else step.storage
-    )
+    data = {"same": "the same tensor", "new": ""}.get(step.storage, step.storage)
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
+    gives = _shapes(axes, step.outputs, step.output_count, twin_axes, twin.outputs if twin else ())
     crop = step.crops[0] if step.crops else None
-    full_shape = step.outputs[0].shape if step.outputs else ()
     return Operation(
         printable(step.name),
         takes,
@@ -675,7 +652,7 @@ def _operation(step: Step, counterpart: tuple[Axes, Step | None], axes: Axes) ->
         slices_in_words(step),
         step.raised,
         crop,
-        full_shape,
+        step.outputs[0].shape if step.outputs else (),
     )
 
 
@@ -705,14 +682,30 @@ def _overlap(slices: Sequence[Slice]) -> str:
     return "; these overlap" if do_overlap else ""
 
 
-def _counterparts(
-    tensors: Sequence[TensorInfo], twins: Sequence[TensorInfo]
-) -> list[TensorInfo | None]:
-    """Return for each tensor the one at the same index in the twin.
+def _shapes(
+    axes: Axes,
+    tensors: Sequence[TensorInfo],
+    count: int,
+    twin_axes: Axes,
+    twins: Sequence[TensorInfo],
+) -> str:
+    """Return the shapes of all inputs of a step, or of all outputs, in words.
 
-    If the twin has fewer tensors, its last one takes the place. Without any, the list has None.
+    Args:
+        axes: The axes of the example.
+        tensors: The inputs or outputs that were traced.
+        count: The number of inputs or outputs.
+        twin_axes: The axes of the twin.
+        twins: The inputs or outputs of the same step of the twin. If there are fewer, the last one
+            is used again.
     """
-    return [twins[min(index, len(twins) - 1)] if twins else None for index in range(len(tensors))]
+    shapes = []
+    for index, tensor in enumerate(tensors):
+        twin = twins[min(index, len(twins) - 1)] if twins else None
+        shapes.append(_tensor(axes, tensor, twin_axes, twin))
+    if count > 1 and len(set(shapes)) == 1:
+        return f"{count} × {shapes[0]}"
+    return ", ".join(shapes) + (", …" if count > len(shapes) else "")
 
 
 def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | None) -> str:
@@ -732,12 +725,6 @@ def _tensor(axes: Axes, tensor: TensorInfo, twin_axes: Axes, twin: TensorInfo | 
     return shape if tensor.dtype in _PLAIN else f"{printable(tensor.dtype)} {shape}"
 
 
-def _join_shapes(shapes: Sequence[str], count: int) -> str:
-    if count > 1 and len(set(shapes)) == 1:
-        return f"{count} × {shapes[0]}"
-    return ", ".join(shapes) + (", …" if count > len(shapes) else "")
-
-
 def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | None) -> str:
     """Return a number that an operation gets, with its name if it has one: "2.646 (√hd)".
 
@@ -750,21 +737,13 @@ def number_in_words(axes: Axes, value: float, twin_axes: Axes, twin: float | Non
         twin_axes: The axes of the twin.
         twin: The number at the same place in the twin, or None.
     """
-    names = {
-        name: n
-        for name, n in _numbers(axes).items()
-        if n != 1 and math.isclose(value, n, rel_tol=1e-5)
-    }
     twin_numbers = _numbers(twin_axes)
-    title = next(
-        (
-            n
-            for n in names
-            if twin is not None and math.isclose(twin, twin_numbers[n], rel_tol=1e-5)
-        ),
-        "",
-    )
-    return f"{value:.4g} ({title})" if title else f"{value:.4g}"
+    for name, number in _numbers(axes).items():
+        if number == 1 or twin is None or not math.isclose(value, number, rel_tol=_ROUNDING):
+            continue
+        if math.isclose(twin, twin_numbers[name], rel_tol=_ROUNDING):
+            return f"{value:.4g} ({name})"
+    return f"{value:.4g}"
 
 
 def _numbers(axes: Axes) -> dict[str, float]:

@@ -30,7 +30,7 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
 )
-from manyheads.student.choose_example_calls import OriginTable
+from manyheads.student.choose_example_calls import OriginRow, OriginTable
 from manyheads.student.hints import Rung, after_done, going_on
 from manyheads.student.trace import Explained, Operation, Repeated, TraceLine
 from tests import make
@@ -424,7 +424,7 @@ ODD = Operation(
 )
 STRAYED = OriginTable(
     "head 0",
-    (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])),
+    (OriginRow("token 0", [0, 1], [0, 1]), OriginRow("token 1", [2, -1], [100, 101])),
     "by its address in x",
     2,
 )
@@ -517,7 +517,7 @@ STRAYED = OriginTable(
             id="numbers that strayed beside those that should be there",
         ),
         pytest.param(
-            explained_call(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)),
+            explained_call(tables=(OriginTable("", (OriginRow("token 0", [0, 1], [0, 1]),)),)),
             ["  token 0  0 1"],
             id="nothing strayed",
         ),
@@ -533,7 +533,7 @@ def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
 
 
 def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
-    table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
+    table = OriginTable("", (OriginRow("token 0", [*range(38), 5, 39], [*range(40)]),))
     *_, row = trace_lines(explained_call(tables=(table,)))
     assert " 37  5 39  ✗ " in row
 
