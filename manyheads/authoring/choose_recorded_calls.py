@@ -54,9 +54,9 @@ from .choose_visible_oracles import Groups, groups_of
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 FEW = 2  # copies that show whether code raises for a batch at all
 VALUES: tuple[ReplyField, ...] = ("outputs", "gradients")
-# Relative changes of the inputs, each with a seed, for float64 and for float32. They are larger
-# than a rounding error. A number near the middle between two roundings moves to the other side for
-# a change up or for a change down.
+# Pairs of a relative change of the inputs and the seed that decides its signs, for float64 and for
+# float32. The changes are larger than a rounding error. A number near the middle between two
+# roundings moves to the other side for a change up or for a change down.
 NUDGES = ((1e-9, 0),)
 NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
 
@@ -65,11 +65,8 @@ class RecordedCall:
     """A call on which trusted code runs. Derived calls (cast, nudged, cut) are made only once."""
 
     def __init__(self, call: Call) -> None:
-        self.call, self._cast, self._is_of_copies = (
-            call,
-            cast(call, call.dtype or "float64"),
-            is_of_copies(call),
-        )
+        self.call, self._cast = call, cast(call, call.dtype or "float64")
+        self._is_of_copies = is_of_copies(call)
         self._nudged, self._of = cache(self._nudge), cache(self._with_fewer_copies)
         self.in_single = cache(lambda: RecordedCall(replace(call, dtype="float32")))
 
@@ -137,19 +134,14 @@ class RecordedCall:
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(expected)
         fields = VALUES if only_values else None
-        is_wide = self.call.autocast is None and {self.call.dtype, *actual.dtype} <= {
-            "float64",
-            None,
-        }
-        nudges = NUDGES if is_wide else NARROW_NUDGES
-        replies = (
-            recorded_call._nudged(seed, by, only_values, keep_equal).answer(namespace, only_values)
-            for by, seed in nudges
-        )
-        return all(
-            actual.is_same(comparable_fingerprint(expected, self.call, reply), fields)
-            for reply in replies
-        )
+        dtypes = {self.call.dtype, *actual.dtype}
+        is_wide = self.call.autocast is None and dtypes <= {"float64", None}
+        for by, seed in NUDGES if is_wide else NARROW_NUDGES:
+            nudged = recorded_call._nudged(seed, by, only_values, keep_equal)
+            reply = nudged.answer(namespace, only_values)
+            if not actual.is_same(comparable_fingerprint(expected, self.call, reply), fields):
+                return False
+        return True
 
     def _nudge(self, seed: int, by: float, only_values: bool, keep_equal: bool) -> RecordedCall:
         """Return the call with floating-point inputs changed at random, relatively by `by`.
@@ -222,32 +214,32 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """
     reference, drawn = catalogue.reference(exercise).namespace, list[Drawn]()
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    small = [
-        (e.check, RecordedCall(round_to_float32(e.call)))
-        for e in transcript
-        if elements(e.call) <= ELEMENTS_LIMIT
-    ]
-    deterministic = [(check, entry) for check, entry in small if entry.is_deterministic(reference)]
-    asked_by, entries = (
-        tuple(check for check, _ in deterministic),
-        tuple(entry for _, entry in deterministic),
-    )
+    asked_by, entries = list[str](), list[RecordedCall]()
+    for exchange in transcript:
+        if elements(exchange.call) <= ELEMENTS_LIMIT:
+            entry = RecordedCall(round_to_float32(exchange.call))
+            if entry.is_deterministic(reference):
+                asked_by.append(exchange.check)
+                entries.append(entry)
     calls = [entry.call for entry in entries]
-    replies = tuple(entry.answer(reference) for entry in entries)
+    replies = [entry.answer(reference) for entry in entries]
     expected = tuple(map(_first_run, calls, replies))
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     groups = dict[str, Groups]()
     for outcome in outcomes:
         check_calls = [i for i, check in enumerate(asked_by) if check == outcome.id]
         edits = {(a, b) for a, b in combinations(check_calls, 2) if is_an_edit(calls[a], calls[b])}
-        groups[outcome.id] = groups_of(
-            check_calls, expected, copies.intersection(check_calls), edits
-        )
-    fingerprints = tuple(map(fingerprint_of, replies))
-    conditions = recorded_conditions(catalogue, exercise, transcript)
-    drawn_once = tuple(sorted(drawn))
+        of_copies = copies.intersection(check_calls)
+        groups[outcome.id] = groups_of(check_calls, expected, of_copies, edits)
     return RecordedCalls(
-        tuple(outcomes), asked_by, entries, fingerprints, expected, groups, drawn_once, conditions
+        tuple(outcomes),
+        tuple(asked_by),
+        tuple(entries),
+        tuple(map(fingerprint_of, replies)),
+        expected,
+        groups,
+        tuple(sorted(drawn)),
+        recorded_conditions(catalogue, exercise, transcript),
     )
 
 
@@ -275,15 +267,9 @@ def is_an_edit(original: Call, edited: Call) -> bool:
     Calls with keyword arguments or later steps are no edits. A check of causality makes edits: it
     changes one position and sees which others change.
     """
-    has_more = (
-        original.then
-        or edited.then
-        or original.kwargs
-        or edited.kwargs
-        or len(original.args) != len(edited.args)
-    )
-    # Arguments can be compared only if there are equally many.
-    if has_more or not are_alike(original.subject, edited.subject):
+    if original.then or edited.then or original.kwargs or edited.kwargs:
+        return False
+    if len(original.args) != len(edited.args) or not are_alike(original.subject, edited.subject):
         return False
     match [(a, b) for a, b in zip(original.args, edited.args, strict=True) if not are_alike(a, b)]:
         case [(Tensor() as a, Tensor() as b)] if (a.shape, a.dtype) == (b.shape, b.dtype):

@@ -51,9 +51,10 @@ HITS_FOR_A_MISTAKE = 5  # mutants that an oracle must fail rightly for each that
 # The largest share of the mutants failing the hidden check that the visible one may miss.
 MISSED_SHARE = 0.15
 
-Groups = Mapping[Oracle, Sequence[tuple[int, ...]]]
+CallGroup = tuple[int, ...]  # the indices of the recorded calls that an oracle looks at together
+Groups = Mapping[Oracle, Sequence[CallGroup]]
 # the oracles that a program violates, each with the group of calls
-ViolatedOracles = frozenset[tuple[Oracle, tuple[int, ...]]]
+ViolatedOracles = frozenset[tuple[Oracle, CallGroup]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +63,15 @@ class LabelledProgram:
 
     Attributes:
         fails: The ids of the hidden checks that it fails.
-        is_right: Whether it is a right attempt.
         broken: The oracles that it violates.
         id: Its misconception, or "" for a right attempt or one that no mutant stands for.
+        is_right: Whether it is a right attempt.
     """
 
     fails: frozenset[str]
-    is_right: bool
     broken: ViolatedOracles
     id: str = ""
+    is_right: bool = False
 
 
 def groups_of(
@@ -101,14 +102,9 @@ def groups_of(
     related = [
         (a, b) for a, b in combinations(answers, 2) if _are_related(comparable[a], comparable[b])
     ]
-    single: list[tuple[int, ...]] = [(i,) for i in calls]
-    answers_and_copies = [
-        (a, c)
-        for a in answers
-        for c in copies & answers.keys()
-        if answers[a].shape[1:] == answers[c].shape[1:]
-    ]
-    groups: dict[Oracle, list[tuple[int, ...]]] = {oracle: [*related] for oracle in OF_PAIRS}
+    single = [(i,) for i in calls]
+    groups: dict[Oracle, Sequence[CallGroup]] = dict.fromkeys(ORACLES, single)
+    groups |= dict.fromkeys(OF_PAIRS, related)
     groups["moves"] = [
         pair for pair in combinations(answers, 2) if pair in edits or pair in related
     ]
@@ -121,10 +117,15 @@ def groups_of(
         for a, b in pairs
         if is_difference(outputs[a], outputs[b], outputs[n])
     ]
-    groups["dropped"] = [group for group in answers_and_copies if group[0] not in copies]
-    of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
+    groups["dropped"] = [
+        (a, c)
+        for a in answers
+        for c in copies & answers.keys()
+        if a not in copies and answers[a].shape[1:] == answers[c].shape[1:]
+    ]
+    of_copies = [(c,) for c in sorted(copies & answers.keys())]
     groups |= dict.fromkeys(OF_COPIES, of_copies)
-    return {oracle: groups.get(oracle, single) for oracle in ORACLES}
+    return groups
 
 
 def _comparable(output: Tensor | None) -> Tensor | None:
@@ -148,7 +149,7 @@ def groups_within(groups: Groups, calls: Sequence[int]) -> Groups:
     """
     call_set = set(calls)
     of_kind = {*call_set, *(number for *_, number in groups["difference"])}
-    selected = dict[Oracle, Sequence[tuple[int, ...]]]()
+    selected = dict[Oracle, Sequence[CallGroup]]()
     for oracle, call_groups in groups.items():
         allowed = of_kind if oracle == "kind" else call_set
         is_relation = oracle in OF_SEVERAL
@@ -176,7 +177,7 @@ def oracles_violated_by(
     }
     # A fingerprint holds no device and only rounded values, so it cannot rule out a violation.
     unrecorded = ("device", "values")
-    violated = set[tuple[Oracle, tuple[int, ...]]]()
+    violated = set[tuple[Oracle, CallGroup]]()
     for oracle, group in pairs:
         may_be_violated = oracle in unrecorded or not differs.isdisjoint(group)
         if may_be_violated and is_violated(oracle, [compared[i] for i in group]):
@@ -287,7 +288,7 @@ def _asked_of_unseen(
     unfair = {*alone, *(subject for subject in subjects if subject.is_right)}
     extra_oracle_uses = list[OracleUse]()
     for oracle, group in ((a, g) for a in ORACLES for g in groups[a]):
-        broken = _violating_subjects(oracle, group, subjects)
+        broken = _violating_subjects(oracle, [group], subjects)
         mistakes = {subject for subject in broken if check not in subject.fails}
         if unseen & broken and not unfair & mistakes and 2 * len(mistakes) < len(broken):
             extra_oracle_uses.append(OracleUse(oracle=oracle, calls=(group,)))
@@ -309,18 +310,13 @@ def _with_meanings(
     labelled_oracle_uses, explained = [], set[LabelledProgram]()
     for ask in asks:
         of_calls = [(i,) for group in ask.calls for i in group if ask.oracle != "kind"]
-        wrong_kind = set[LabelledProgram]().union(
-            *(_violating_subjects("kind", call, subjects) for call in of_calls)
-        )
-        breaking = set[LabelledProgram]().union(
-            *(_violating_subjects(ask.oracle, group, subjects) for group in ask.calls)
-        )
-        broken = breaking - explained - wrong_kind
+        wrong_kind = _violating_subjects("kind", of_calls, subjects)
+        broken = _violating_subjects(ask.oracle, ask.calls, subjects) - explained - wrong_kind
         explained |= broken
-        names = {subject.id for subject in broken} if ask.oracle in TELLING else set()
-        labelled_oracle_uses.append(
-            ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask
-        )
+        names = {subject.id for subject in broken}
+        if ask.oracle in TELLING and len(names) == 1:
+            ask = ask.model_copy(update={"means": names.pop()})
+        labelled_oracle_uses.append(ask)
     return tuple(labelled_oracle_uses)
 
 
@@ -358,19 +354,22 @@ def choose(
     asks: list[OracleUse] = []
     if not failing:  # use the general oracles on each group where no subject violates them
         for oracle in OF_ANY_CHECK:
-            calls = tuple(g for g in groups[oracle] if not _violating_subjects(oracle, g, subjects))
+            calls = tuple(
+                group
+                for group in groups[oracle]
+                if not _violating_subjects(oracle, [group], subjects)
+            )
             if calls:
                 asks.append(OracleUse(oracle=oracle, calls=calls))
         return tuple(asks)
     undetected, wrongly = failing, set[LabelledProgram]()
     for oracle in ORACLES:
-        breaking = {group: _violating_subjects(oracle, group, subjects) for group in groups[oracle]}
-        fair = {
-            group: breakers
-            for group, breakers in breaking.items()
-            if _blames_few(breakers, failing, wrongly)
-        }
-        broken = set[LabelledProgram]().union(*fair.values())
+        fair = tuple(
+            group
+            for group in groups[oracle]
+            if _blames_few(_violating_subjects(oracle, [group], subjects), failing, wrongly)
+        )
+        broken = _violating_subjects(oracle, fair, subjects)
         mistakes = broken - failing - wrongly
         is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
         # Such an oracle corrects more verdicts than it spoils.
@@ -379,7 +378,7 @@ def choose(
         is_counterpart = oracle == "moves" and any(ask.oracle == "stays" for ask in asks)
         is_free = (oracle in OF_EVERY_CHECK or is_counterpart) and not mistakes
         if fair and (is_needed or is_free):
-            asks.append(OracleUse(oracle=oracle, calls=tuple(fair)))
+            asks.append(OracleUse(oracle=oracle, calls=fair))
             undetected, wrongly = undetected - broken, wrongly | mistakes
     return tuple(asks) if len(undetected) <= MISSED_SHARE * len(failing) else ()
 
@@ -400,6 +399,8 @@ def _blames_few(
 
 
 def _violating_subjects(
-    oracle: Oracle, group: tuple[int, ...], subjects: Sequence[LabelledProgram]
+    oracle: Oracle, groups: Sequence[CallGroup], subjects: Sequence[LabelledProgram]
 ) -> set[LabelledProgram]:
-    return {subject for subject in subjects if (oracle, group) in subject.broken}
+    """Return the subjects that violate an oracle on any of these groups of calls."""
+    violations = {(oracle, group) for group in groups}
+    return {subject for subject in subjects if not subject.broken.isdisjoint(violations)}

@@ -15,7 +15,6 @@ import io
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -34,7 +33,7 @@ from ..checks.runner import LocalRecordingRunner, namespace_of
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import FOLDER, course_secret
 from ..diagnosis.recording_file import read
-from ..files import CourseFault, os_error_as_fault, write_whole
+from ..files import CourseFault, digest_of, os_error_as_fault, write_whole
 from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt
@@ -72,21 +71,17 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         raise CourseError(
             f"{problem}. Next: course release --out DIR --owner @ada, or @school/team"
         )
-    paths = [
-        *exercises,
-        *linked_pages(course),
-        course.root / "course.yaml",
-        *course.root.glob("LICENSE"),
-    ]
+    own_files = [course.root / "course.yaml", *course.root.glob("LICENSE")]
+    paths = [*exercises, *linked_pages(course), *own_files]
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in paths}
     files |= {name: text.encode() for name, text in finished_modules(course).items()}
     wheel = engine_wheel()
+    files |= wheel
+    files |= as_they_are("shared")
+    files[WORKFLOW] = judged_with(PYTHON, files[WORKFLOW])
     words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
-    shared = dict(as_they_are("shared"))
-    shared[WORKFLOW] = judged_with(PYTHON, shared[WORKFLOW])
-    files = dict(
-        sorted({**files, **wheel, **shared, **dict(filled_templates("class", words))}.items())
-    )
+    files |= filled_templates("class", words)
+    files = dict(sorted(files.items()))
     manifest = json.dumps({"owner": owner, KEY: PYTHON, "files": digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
@@ -284,11 +279,8 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
             f"{SECONDS:g} seconds. Next: course verify {' '.join(ids)}"
         ) from None
     if completed.returncode:
-        messages = [
-            line
-            for line in (completed.stdout + completed.stderr).splitlines()
-            if line.startswith(("✗", "course:"))
-        ]
+        lines = (completed.stdout + completed.stderr).splitlines()
+        messages = [line for line in lines if line.startswith(("✗", "course:"))]
         messages = messages or completed.stderr.strip().splitlines()[-1:] or ["no reason given"]
         raise CourseError(
             f"not every solution passes `course check` as it is released: {messages[0]}. Next:"
@@ -298,11 +290,7 @@ def _try_engine(folder: Path, engine: Path, ids: Sequence[str]) -> None:
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the SHA-256 of every file but the manifest, which holds the digests."""
-    return {
-        name: hashlib.sha256(content).hexdigest()
-        for name, content in files.items()
-        if name != MANIFEST
-    }
+    return {name: digest_of(content) for name, content in files.items() if name != MANIFEST}
 
 
 @dataclass(frozen=True)
@@ -390,12 +378,10 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
         new: The new content, or None if the file is to be removed.
     """
     path = folder / name
-    for component in (path, *path.relative_to(folder).parents):
-        if (folder / component).is_symlink():
-            raise CourseFault(
-                f"{folder / component} is a link: nothing is written. Next: rm "
-                f"{quote(str(folder / component))}"
-            )
+    for parent in (path, *(folder / ancestor for ancestor in Path(name).parents)):
+        if parent.is_symlink():
+            next_step = f"rm {quote(str(parent))}"
+            raise CourseFault(f"{parent} is a link: nothing is written. Next: {next_step}")
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
@@ -416,8 +402,7 @@ def _is_as_released(content: bytes, digest: str | None) -> bool:
 
     On Windows git may write CRLF in place of LF.
     """
-    with_unix_endings = content.replace(b"\r\n", b"\n")
-    return digest in {hashlib.sha256(text).hexdigest() for text in (content, with_unix_endings)}
+    return digest in (digest_of(content), digest_of(content.replace(b"\r\n", b"\n")))
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
@@ -460,49 +445,38 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     Raises:
         CourseError: The engine is not installed.
     """
-    distribution = next(
-        (
-            candidate
-            for candidate in metadata.distributions(name=NAME)
-            if candidate.read_text("METADATA")
-        ),
-        None,
-    )
-    if distribution is None:
+    for distribution in metadata.distributions(name=NAME):
+        if distribution.read_text("METADATA"):
+            break
+    else:
         next_step = "pip install -e . in its repository, or pip install its wheel"
         raise CourseError(f"{NAME} is not installed here. Next: {next_step}")
-    dist_info = f"{NAME}-{distribution.version}.dist-info"
-    paths = [
-        path
-        for path in sorted(ENGINE.rglob("*"))
-        if templates or HERE not in path.parents or path.parent == HERE
-    ]
-    engine_files = (
-        p
-        for p in paths
-        if p.is_file() and "__pycache__" not in p.parts and p.suffix not in (".pyc", ".partial")
-    )
     files = {
-        f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in engine_files
+        f"{NAME}/{path.relative_to(ENGINE).as_posix()}": path.read_bytes()
+        for path in sorted(ENGINE.rglob("*"))
+        if _is_packed(path, templates=templates)
     }
-    files |= {
-        f"{dist_info}/{name}": text.encode()
-        for name in _ABOUT
-        if (text := distribution.read_text(name)) is not None
-    }
+    dist_info = f"{NAME}-{distribution.version}.dist-info"
+    for name in _ABOUT:
+        text = distribution.read_text(name)
+        if text is not None:
+            files[f"{dist_info}/{name}"] = text.encode()
     files[f"{dist_info}/WHEEL"] = _WHEEL
-    digests = {
-        name: base64.urlsafe_b64encode(hashlib.sha256(content).digest())
-        for name, content in files.items()
-    }
-    record = [
-        f"{name},sha256={digest.rstrip(b'=').decode()},{len(files[name])}"
-        for name, digest in digests.items()
-    ]
-    files[f"{dist_info}/RECORD"] = "\n".join([*record, f"{dist_info}/RECORD,,", ""]).encode()
-    name = f"{NAME}-{distribution.version}-py3-none-any.whl"
-    content = zip_files(files)
-    return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
+    record = ""
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+        record += f"{name},sha256={digest.decode()},{len(content)}\n"
+    record_name = f"{dist_info}/RECORD"
+    files[record_name] = f"{record}{record_name},,\n".encode()
+    wheel_name, wheel = f"{NAME}-{distribution.version}-py3-none-any.whl", zip_files(files)
+    return {wheel_name: wheel, HASH_FILE: f"{digest_of(wheel)}  {wheel_name}\n".encode()}
+
+
+def _is_packed(path: Path, *, templates: bool) -> bool:
+    """Return whether the wheel contains this path of the engine's folder."""
+    if not path.is_file() or "__pycache__" in path.parts or path.suffix in (".pyc", ".partial"):
+        return False
+    return templates or HERE not in path.parents or path.parent == HERE
 
 
 def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
@@ -538,24 +512,16 @@ def autograder_of(
         CourseError: The engine is not installed, or the secret cannot be created or is readable by
             other users.
     """
-    words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
-    shared = {
-        name: text
-        for name, text in as_they_are("shared")
-        if name.startswith(TOOLS) or name == "constraints.txt"
-    }
-    of_course = {
-        f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes()
-        for path in _files_for_grading(course)
-    }
-    secret = {f"course/{FOLDER}/secret": course_secret(course.root)}
-    return {
-        **dict(filled_templates("gradescope", words)),
-        **shared,
-        **engine_wheel(),
-        **of_course,
-        **secret,
-    }
+    words = {"assignment": quote(assignment.id), "torch_index": torch_index}
+    files = dict(filled_templates("gradescope", words))
+    for name, text in as_they_are("shared"):
+        if name.startswith(TOOLS) or name == "constraints.txt":
+            files[name] = text
+    files |= engine_wheel()
+    for path in _files_for_grading(course):
+        files[f"course/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
+    files[f"course/{FOLDER}/secret"] = course_secret(course.root)
+    return files
 
 
 def write_autograder(files: dict[str, bytes], out: Path) -> None:
@@ -578,9 +544,5 @@ def _files_for_grading(course: Course) -> Iterator[Path]:
     for exercise in course.exercises:
         needed = (exercise.script, exercise.fingerprints, *exercise.recorded_from())
         yield from (path for path in needed if path.exists())
-    for folder, name in (
-        ("checks", "__init__.py"),
-        ("checks", "conftest.py"),
-        ("misconceptions", "__init__.py"),
-    ):
-        yield from (course.root / "grader" / folder).glob(name)
+    for name in ("checks/__init__.py", "checks/conftest.py", "misconceptions/__init__.py"):
+        yield from (course.root / "grader").glob(name)

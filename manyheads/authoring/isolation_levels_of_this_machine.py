@@ -29,26 +29,46 @@ from ..course import Course
 # On by default from Ubuntu 25.04. With this profile a box starts, but its attempt fails.
 PROFILE = Path("/etc/apparmor.d/bwrap-userns-restrict")
 UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
+# the options of a box that decide whether bubblewrap can make it
 _BOX = (
     "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent "
-    "--cap-drop ALL"
+    "--cap-drop ALL --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
 )
-_BOX += " --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
+# makes namespaces and mounts a file system, as a box does before its attempt starts
 _NEEDED = (
     "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t "
     "tmpfs none /tmp"
 )
-# A file below /proc/sys, the value that keeps a box from starting, subject and verb of the message,
-# and the value that helps.
+
+
+class _Switch(NamedTuple):
+    """A setting of the kernel that may keep a box from starting.
+
+    Attributes:
+        path: Its file below /proc/sys.
+        bad_value: The value that keeps a box from starting.
+        good_value: A value that helps.
+        subject: The subject of the finding.
+        says: The rest of the finding.
+    """
+
+    path: str
+    bad_value: str
+    good_value: str
+    subject: str
+    says: str
+
+
+_NAMESPACES = "user namespaces"
 _SWITCHES = (
-    ("user/max_user_namespaces", "0", "user namespaces", "switched off", "10000"),
-    ("kernel/unprivileged_userns_clone", "0", "user namespaces", "kept from ordinary users", "1"),
-    (
+    _Switch("user/max_user_namespaces", "0", "10000", _NAMESPACES, "switched off"),
+    _Switch("kernel/unprivileged_userns_clone", "0", "1", _NAMESPACES, "kept from ordinary users"),
+    _Switch(
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
+        "0",
         "AppArmor",
         "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)",
-        "0",
     ),
 )
 
@@ -69,8 +89,8 @@ class Finding(NamedTuple):
     command: str = ""
 
 
-def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
-    """Return a text about a restriction of bubblewrap's children, and a command that lifts it.
+def confinement(bwrap: str, uid: int | None) -> Finding | None:
+    """Return a finding about a restriction of bubblewrap's children, with a command that lifts it.
 
     The command is "" if none is known. Return None if there is no restriction. Also return None if
     bubblewrap does not start, or if `unshare` is not installed: the proof of the level then reports
@@ -85,14 +105,13 @@ def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
         return None
     label = _output(bwrap, "cat /proc/self/attr/apparmor/current", uid) or ""
     if "unpriv_bwrap" in label or PROFILE.exists():
-        return (
-            f"AppArmor's profile {PROFILE.name} takes all capabilities from what bubblewrap starts",
-            UNLOAD,
+        says = (
+            f"AppArmor's profile {PROFILE.name} takes all capabilities from what bubblewrap starts"
         )
-    return (
-        f"what bubblewrap starts cannot make namespaces{f' (AppArmor: {label})' if label else ''}",
-        "",
-    )
+        return Finding("bubblewrap", says, good=False, command=UNLOAD)
+    cause = f" (AppArmor: {label})" if label else ""
+    says = f"what bubblewrap starts cannot make namespaces{cause}"
+    return Finding("bubblewrap", says, good=False)
 
 
 def _output(bwrap: str, command: str, uid: int | None) -> str | None:
@@ -121,41 +140,28 @@ def findings(course: Course) -> Iterator[Finding]:
     """
     import torch
 
-    system, machine, bwrap = platform.system(), platform.machine(), shutil.which("bwrap")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "it sees no GPU"
     yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
     yield Finding("torch", f"{torch.__version__}; {gpu}")
+    system = platform.system()
     if system == "Linux":
-        yield Finding(
-            "system",
-            f"Linux {platform.release()}, as {'an ordinary user' if os.geteuid() else 'root'}",
-        )
+        user = "an ordinary user" if os.geteuid() else "root"
+        yield Finding("system", f"Linux {platform.release()}, as {user}")
     else:
         says = f"{system} has no user namespaces: `course check` works, `course grade` needs Linux"
-        yield Finding(
-            "system", says, False, "run course grade on Linux (a virtual machine or CI will do)"
-        )
-    if bwrap is None:
-        yield Finding("bubblewrap", "not installed", False, "sudo apt-get install bubblewrap")
-    else:
-        version = run(
-            [bwrap, "--version"], capture_output=True, text=True, check=False
-        ).stdout.strip()
-        yield Finding("bubblewrap", version or bwrap)
-        if confined := confinement(bwrap, uid_for_box()):
-            yield Finding("bubblewrap", confined[0], False, confined[1])
-    for switch, value, subject, says, mend in _SWITCHES:
+        command = "run course grade on Linux (a virtual machine or CI will do)"
+        yield Finding("system", says, good=False, command=command)
+    yield from _bubblewrap()
+    for switch in _SWITCHES:
         with suppress(OSError):
-            if Path("/proc/sys", switch).read_text().strip() == value:
-                yield Finding(
-                    subject, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}"
-                )
+            if Path("/proc/sys", switch.path).read_text().strip() == switch.bad_value:
+                name = switch.path.replace("/", ".")
+                command = f"sudo sysctl -w {name}={switch.good_value}"
+                yield Finding(switch.subject, switch.says, good=False, command=command)
+    machine = platform.machine()
     is_supported = machine in seccomp.ARCHITECTURES
-    yield Finding(
-        "seccomp",
-        f"a filter for {machine}" if is_supported else f"no filter is written for {machine}",
-        is_supported,
-    )
+    says = f"a filter for {machine}" if is_supported else f"no filter is written for {machine}"
+    yield Finding("seccomp", says, is_supported)
     yield _cgroups(course)
     yield _level(course, Device.CPU)
     yield from gpu_findings(course)
@@ -166,6 +172,19 @@ def findings(course: Course) -> Iterator[Finding]:
     yield Finding(Level.USER, says, None)
     says = "rlimits and a deadline only: for a student's own `course check`, promises nothing more"
     yield Finding(Level.PROCESS, says, None)
+
+
+def _bubblewrap() -> Iterator[Finding]:
+    """Yield the version of bubblewrap, and a restriction of its children if there is one."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        command = "sudo apt-get install bubblewrap"
+        yield Finding("bubblewrap", "not installed", good=False, command=command)
+        return
+    completed = run([bwrap, "--version"], capture_output=True, text=True, check=False)
+    yield Finding("bubblewrap", completed.stdout.strip() or bwrap)
+    if confined := confinement(bwrap, uid_for_box()):
+        yield confined
 
 
 def _cgroups(course: Course) -> Finding:
@@ -189,10 +208,12 @@ def _level(course: Course, device: Device) -> Finding:
             report = run_canary(box, limits, course.root)
     except BoxUnavailable as error:
         says, _, command = str(error).partition(" Next: ")
-        return Finding(subject, says, False, "" if command == "course doctor" else command)
+        command = "" if command == "course doctor" else command
+        return Finding(subject, says, good=False, command=command)
     if report.holds:
         return Finding(subject, "holds: the canary tried every way out and found none")
-    return Finding(subject, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
+    reasons = "; ".join(report.leaks) or report.error
+    return Finding(subject, f"does not hold: {reasons}", good=False)
 
 
 def gpu_findings(course: Course) -> Iterator[Finding]:
@@ -211,14 +232,13 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
     if torch.version.cuda is None:
         command = "make setup TORCH_INDEX=<a wheel index with torch for CUDA>"
         lacking.append((f"torch {torch.__version__} is built without CUDA", command))
-    yield from (Finding("GPU", says, False, command) for says, command in lacking)
-    if not lacking:
-        names = ", ".join(gpu.node for gpu in driver.gpus)
-        yield Finding(
-            "GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}"
-        )
-        if not _cgroups(course).good:
-            yield Finding(
-                "GPU", "without a cgroup nothing bounds the main memory of an attempt there", None
-            )
-        yield _level(course, Device.CUDA)
+    for says, command in lacking:
+        yield Finding("GPU", says, good=False, command=command)
+    if lacking:
+        return
+    names = ", ".join(gpu.node for gpu in driver.gpus)
+    yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}")
+    if not _cgroups(course).good:
+        says = "without a cgroup nothing bounds the main memory of an attempt there"
+        yield Finding("GPU", says, None)
+    yield _level(course, Device.CUDA)

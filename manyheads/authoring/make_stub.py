@@ -21,7 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from io import BytesIO
-from itertools import groupby
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import NamedTuple
 
 from ..checks.hidden_check import CheckOutcome
 from ..course import Course, CourseError, Exercise
@@ -57,7 +59,7 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 # nbgrader's text, with a message added to the exception
 STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
-INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
+INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")  # folders of which no file is released
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
 # A line that begins like this reveals nothing.
 _NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "')
@@ -68,8 +70,15 @@ CHECK = "check"  # tags a cell that shows a student whether a function is right
 TAGS = ("setup", "solution", CHECK, PREDICT)
 _TAGS = re.compile(r"# %%.*\btags\s*=\s*(\[.*?\]|\S+)")  # as jupytext writes them
 
-# hidden lines by their tokens: the line in its original form, and its file
-Lines = Mapping[str, tuple[str, str]]
+
+class HiddenLine(NamedTuple):
+    """A line of a solution that no student may read, and the file that it is in."""
+
+    text: str
+    path: str
+
+
+Lines = Mapping[str, HiddenLine]  # the keys are the tokens of the lines
 
 
 def stub_of(exercise: Exercise) -> str:
@@ -116,14 +125,23 @@ def strip(solution: str, name: str) -> str:
         solution: The source of the solution.
         name: The name of its file, for the message.
     """
-    return "\n".join(_parts_of(solution, name)[0]) + "\n"
+    return "\n".join(_parts_of(solution, name).stub) + "\n"
 
 
-def _parts_of(solution: str, name: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the stub, and the hidden lines without indentation.
+class _Parts(NamedTuple):
+    """The two parts of a solution.
 
-    Raises CourseFault.
+    Attributes:
+        stub: The lines of the stub.
+        hidden: The hidden lines, without indentation.
     """
+
+    stub: list[str]
+    hidden: list[str]
+
+
+def _parts_of(solution: str, name: str) -> _Parts:
+    """Return the stub of a solution and its hidden lines. Raises CourseFault."""
     stub_lines, hidden, opened = list[str](), list[str](), 0
     for number, line in enumerate(solution.splitlines(), 1):
         marker = line.strip()
@@ -135,9 +153,8 @@ def _parts_of(solution: str, name: str) -> tuple[list[str], list[str]]:
         elif "BEGIN SOLUTION" in line or "END SOLUTION" in line:
             begun = f"{BEGIN} inside the part that began on line {opened}"
             problems = {BEGIN: begun, END: f"{END} without {BEGIN}"}
-            raise _fault(
-                name, number, problems.get(marker, "a marker that is not alone on its line")
-            )
+            problem = problems.get(marker, "a marker that is not alone on its line")
+            raise _fault(name, number, problem)
         elif opened:
             hidden.append(marker)
         else:
@@ -146,7 +163,7 @@ def _parts_of(solution: str, name: str) -> tuple[list[str], list[str]]:
         raise _fault(name, opened, f"{BEGIN} is never closed")
     if STUB[0] not in map(str.strip, stub_lines):
         raise _fault(name, 1, "no solution part at all")
-    return stub_lines, hidden
+    return _Parts(stub_lines, hidden)
 
 
 def _fault(name: str, line: int, problem: str) -> CourseFault:
@@ -160,16 +177,13 @@ def finished_modules(course: Course) -> dict[str, str]:
     markers of solution parts are left out.
     """
     dates, today = dates_of(course), datetime.now(UTC)
-    published = (
-        a
-        for a in course.assignments
-        if a.row.show_solutions and (a.id not in dates or dates[a.id].due_date < today)
-    )
     finished = dict[str, str]()
-    for assignment in published:
+    for assignment in course.assignments:
+        is_open = assignment.id in dates and dates[assignment.id].due_date >= today
+        if is_open or not assignment.row.show_solutions:
+            continue
         for exercise in assignment.exercises:
-            source = exercise.solution.read_text(encoding="utf-8")
-            lines = source.splitlines(keepends=True)
+            lines = exercise.solution.read_text(encoding="utf-8").splitlines(keepends=True)
             finished[f"model-solutions/{assignment.id}/{exercise.solution.name}"] = "".join(
                 line for line in lines if line.strip() not in (BEGIN, END)
             )
@@ -187,11 +201,11 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
         files: The contents of the released files by their paths.
     """
     path = course.root / FOLDER / "secret"
-    lines, secret = hidden_lines(course), path.read_bytes().strip() if path.exists() else None
-    sentences = (
-        next(_sentences(name, content, lines, secret), None) for name, content in files.items()
-    )
-    return tuple(filter(None, sentences))
+    secret = path.read_bytes().strip() if path.exists() else None
+    lines, sentences = hidden_lines(course), list[str]()
+    for name, content in files.items():
+        sentences += islice(_sentences(name, content, lines, secret), 1)
+    return tuple(sentences)
 
 
 def hidden_lines(course: Course) -> Lines:
@@ -200,17 +214,19 @@ def hidden_lines(course: Course) -> Lines:
     Lines that also occur in a stub or in a finished module are left out. So are lines of fewer than
     SHORTEST characters, imports, and the beginnings of definitions.
     """
-    public, forms = list(finished_modules(course).values()), dict[str, tuple[str, str]]()
+    public, lines = list(finished_modules(course).values()), dict[str, HiddenLine]()
     for exercise in course.exercises:
         name = str(exercise.solution.relative_to(course.root))
-        stub_lines, hidden = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
-        public.append("\n".join(stub_lines))
-        forms |= {_normalised_text(line.split("#")[0]): (line, name) for line in hidden}
+        solution = _parts_of(exercise.solution.read_text(encoding="utf-8"), name)
+        public.append("\n".join(solution.stub))
+        for line in solution.hidden:
+            lines[_normalised_text(line.split("#")[0])] = HiddenLine(line, name)
     public_text = "".join(map(_normalised_text, public))
-    telling = (
-        f for f in forms if len(f.replace(" ", "")) >= SHORTEST and not f[1:].startswith(_NOTHING)
-    )
-    return {form: forms[form] for form in telling if form not in public_text}
+    for tokens in list(lines):
+        is_short = len(tokens.replace(" ", "")) < SHORTEST
+        if is_short or tokens[1:].startswith(_NOTHING) or tokens in public_text:
+            del lines[tokens]
+    return lines
 
 
 def _normalised_text(text: str) -> str:
@@ -236,8 +252,9 @@ def _sentences(name: str, content: bytes, lines: Lines, secret: bytes | None) ->
     if name.endswith(".safetensors"):  # only the header is text
         content = content[8 : 8 + int.from_bytes(content[:8], "little")]
     text = _normalised_text(content.decode("utf-8", "replace"))
-    leaked = (lines[form] for form in lines if form in text)
-    yield from (f"{name} holds a hidden line: {line!r} of {path}" for line, path in leaked)
+    for tokens, line in lines.items():
+        if tokens in text:
+            yield f"{name} holds a hidden line: {line.text!r} of {line.path}"
 
 
 LOCKED = frozenset((CHECK, PREDICT))
@@ -294,7 +311,7 @@ def stub_notebook(stub: str, exercise: str, hidden: Iterable[CheckOutcome]) -> s
     # on stderr as a failure, and a printed line as a success.
     visible_cell = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
     visible = _finish(visible_cell, f"{exercise}-visible", "locked", 0, visible=True)
-    by_layer = groupby(sorted(hidden, key=lambda check: check.layer), key=lambda check: check.layer)
+    by_layer = groupby(sorted(hidden, key=attrgetter("layer")), key=attrgetter("layer"))
     graded = [
         _graded_cell(f"{exercise}-{layer.name.lower()}", list(checks)) for layer, checks in by_layer
     ]
@@ -339,17 +356,17 @@ def _finish(
         }
         worth = {} if points is None else {"points": points}
         hashed = [cell.source, cell.cell_type, *marks.values(), id_, *map(float, worth.values())]
-        checksum = hashlib.md5(
-            "".join(map(str, hashed)).encode(), usedforsecurity=False
-        ).hexdigest()
-        grade_fields = {
+        text = "".join(map(str, hashed)).encode()
+        fields = {
+            **marks,
             "grade_id": id_,
-            "checksum": checksum,
+            "checksum": hashlib.md5(text, usedforsecurity=False).hexdigest(),
             "cell_type": cell.cell_type,
             "task": False,
             "schema_version": 3,
+            **worth,
         }
-        cell.metadata = NotebookNode(nbgrader={**marks, **grade_fields, **worth}, deletable=False)
+        cell.metadata = NotebookNode(nbgrader=fields, deletable=False)
         if role == "locked":
             cell.metadata["editable"] = False
         if metadata:

@@ -67,10 +67,8 @@ def new_exercise(
         raise CourseError(f"{problem}. Next: course new {assignment}/{exercise}_of")
     if any(peer.id == exercise for peer in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
-    existing = next(
-        (candidate for candidate in course.assignments if candidate.id == assignment), None
-    )
-    number = len(existing.exercises) + 1 if existing else 1
+    existing = [peer for peer in course.exercises if peer.assignment.id == assignment]
+    number = len(existing) + 1
     words = {
         "id": exercise,
         "title": exercise.replace("_", " ").capitalize(),
@@ -95,12 +93,10 @@ def new_exercise(
     if not existing:
         row = rendered["assignment.yaml"] + indent(row, " " * 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
-    files[settings] = _with_row(
-        settings.read_text(encoding="utf-8"), assignment if existing else None, row
-    )
-    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + rendered[
-        "texts.yaml"
-    ]
+    settings_text = settings.read_text(encoding="utf-8")
+    files[settings] = _with_row(settings_text, assignment if existing else None, row)
+    earlier_texts = texts.read_text(encoding="utf-8") if texts.exists() else ""
+    files[texts] = earlier_texts + rendered["texts.yaml"]
     for path, text in files.items():
         write_whole(path, text.encode())
     return list(files)
@@ -123,11 +119,10 @@ def _names_taken(library: str) -> set[str]:
     function would not run, or would call the function instead of, for example, `print`.
     """
     own_name = "the_function"
-    words = dict.fromkeys(("title", "number", "stem", "assignment", "assignment_title"), own_name)
+    words = ("id", "title", "number", "stem", "assignment", "assignment_title")
+    filled_words = dict.fromkeys(words, own_name) | LIBRARIES[library]
     reserved = {*keyword.kwlist}
-    for name, content in filled_templates(
-        "exercise", {**words, "id": own_name, **LIBRARIES[library]}
-    ):
+    for name, content in filled_templates("exercise", filled_words):
         if name.endswith(".py"):
             reserved |= _names_in(symtable.symtable(content.decode(), name, "exec"))
     return reserved - {own_name}
@@ -153,26 +148,22 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     remaining = [peer for peer in course.exercises if peer.assignment is not assignment]
     unused = _misconceptions(assignment.exercises) - _misconceptions(remaining)
     settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
-    row = _child(
-        _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id
-    )
+    rows = _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments")
+    row = _child(rows, assignment.id)
     misconception_texts = YAML().compose(texts.read_text("utf-8")).value
     _leave_out(settings, [(row, row)])
     _leave_out(texts, [(key, value) for key, value in misconception_texts if key.value in unused])
     folders = [
         root / "solutions" / assignment.id,
         *root.glob(f"examples/submitted/*/{assignment.id}"),
+        assignment.exercises_folder,
     ]
-    folders += [
-        root / "grader" / verdict / e.id
-        for verdict in ("right", "wrong")
-        for e in assignment.exercises
-    ]
-    for folder in (*folders, assignment.exercises_folder):
-        shutil.rmtree(folder, ignore_errors=True)
     for exercise in assignment.exercises:
+        folders += [exercise.right_folder, exercise.wrong_folder]
         exercise.checks.unlink(missing_ok=True)
         exercise.misconceptions.unlink(missing_ok=True)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _misconceptions(exercises: Iterable[Exercise]) -> set[str]:

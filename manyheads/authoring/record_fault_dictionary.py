@@ -8,12 +8,17 @@ functions, as one (T, T) matrix for each head with rows that sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+)
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -204,8 +209,7 @@ class MutantRun:
             memory,
             {id(c): a.full_reply for c, a in zip(self._held, answers, strict=True)},
         )
-        # prints and warnings cost nothing
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with silenced():
             ends = self._catalogue.run(
                 self._exercise, witness, self._reference, PUBLIC, self._exercise.id
             )
@@ -214,28 +218,26 @@ class MutantRun:
         )
 
 
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Discard prints and warnings of trusted code."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        yield
+
+
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     """Run trusted code on each recorded call, and return its replies. Prints are discarded."""
     answers = []
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+    with silenced():
         for i, recorded_call in enumerate(recorded.entries):
             call, raw_reply = recorded_call.call, recorded_call.full_reply(namespace)
             full_reply = reply_in_default_dtype(LocalRunner(namespace), call, raw_reply)
+            if full_reply is not raw_reply:
+                recorded_call = recorded_call.in_single()
             reply, expected = summarise_copies(call, full_reply), recorded.fingerprints[i]
-            observed = ObservedReply(
-                call,
-                expected,
-                recorded.expected[i],
-                reply,
-                comparable_fingerprint(expected, call, reply),
-            )
-            answers.append(
-                Asked(
-                    observed,
-                    full_reply,
-                    recorded_call if full_reply is raw_reply else recorded_call.in_single(),
-                )
-            )
+            actual = comparable_fingerprint(expected, call, reply)
+            observed = ObservedReply(call, expected, recorded.expected[i], reply, actual)
+            answers.append(Asked(observed, full_reply, recorded_call))
     return answers
 
 
@@ -302,15 +304,30 @@ def without_rounding(
         indices: The indices of one mutant's replies, from `store_replies`.
         broken: The oracles that the mutant violates.
     """
-    pairs = zip(stored_replies, indices, strict=True)
-    sure = tuple(
-        call_replies.find(index) if isinstance(index, ReplyFingerprint) else index
-        for call_replies, index in pairs
+    sure, of_rounding = list[int | None](), set[int]()
+    for call, (call_replies, index) in enumerate(zip(stored_replies, indices, strict=True)):
+        if isinstance(index, ReplyFingerprint):
+            index = call_replies.find(index)
+            if index is None:
+                of_rounding.add(call)
+        sure.append(index)
+    return tuple(sure), frozenset(
+        (oracle, group) for oracle, group in broken if of_rounding.isdisjoint(group)
     )
-    of_rounding = {i for i, index in enumerate(indices) if index is not None and sure[i] is None}
-    return sure, frozenset(
-        violation for violation in broken if of_rounding.isdisjoint(violation[1])
-    )
+
+
+class _MutantResult(NamedTuple):
+    """The results of a mutant.
+
+    Attributes:
+        row: The outcomes of the hidden checks, from `kill_row`.
+        indices: The indices of its replies, from `store_replies`.
+        violations: The oracles that it violates.
+    """
+
+    row: str
+    indices: list[StoredIndex]
+    violations: ViolatedOracles
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
@@ -350,33 +367,37 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
             for f in REPLY_FIELDS
             if not observed.actual.agrees(observed.expected, (f,))
         }
-        subjects.append(LabelledProgram(frozenset(), True, violated_oracles(answers)))
+        subjects.append(LabelledProgram(frozenset(), violated_oracles(answers), is_right=True))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         namespace = namespace_of(path)
         with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
             answers = answers_of(recorded, namespace)
             failed = _failed_checks(hidden, mutant_run.kill_row(namespace, answers))
-        subjects.append(LabelledProgram(failed, False, violated_oracles(answers)))
-    results = list[tuple[object, tuple[str, list[StoredIndex], ViolatedOracles]]]()
+        subjects.append(LabelledProgram(failed, violated_oracles(answers)))
+    behaviours, results = list[object](), list[_MutantResult]()
     for mutant in bank.mutants:
         with _must_end(
             exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
         ):
             answers = answers_of(recorded, mutant.namespace)
             behaviour = mutant.id, [answer.observed.actual for answer in answers]
-            result = next((result for earlier, result in results if earlier == behaviour), None)
+            result = results[behaviours.index(behaviour)] if behaviour in behaviours else None
             # Reuse the result of a mutant with the same misconception and the same replies, unless
             # all its replies are the reference's or decided by chance.
-            if result is None or not any(result[1]):
-                row = mutant_run.kill_row(mutant.namespace, answers)
-                indices = store_replies(stored_replies, mutant.namespace, answers)
-                result = row, indices, violated_oracles(answers)
-        results.append((behaviour, result))
+            if result is None or not any(result.indices):
+                result = _MutantResult(
+                    mutant_run.kill_row(mutant.namespace, answers),
+                    store_replies(stored_replies, mutant.namespace, answers),
+                    violated_oracles(answers),
+                )
+        behaviours.append(behaviour)
+        results.append(result)
     mutants = list[RecordedMutant]()
-    for mutant, (_, (row, indices, violations)) in zip(bank.mutants, results, strict=True):
-        answers_for_sure, sure = without_rounding(stored_replies, indices, violations)
-        mutants.append(RecordedMutant(mutant.id, answers_for_sure))
-        subjects.append(LabelledProgram(_failed_checks(hidden, row), False, sure, mutant.id))
+    for mutant, result in zip(bank.mutants, results, strict=True):
+        indices, violations = without_rounding(stored_replies, result.indices, result.violations)
+        mutants.append(RecordedMutant(mutant.id, indices))
+        failed = _failed_checks(hidden, result.row)
+        subjects.append(LabelledProgram(failed, violations, mutant.id))
     replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
     recording = FaultDictionary(
         exercise=exercise.id,
@@ -388,7 +409,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(row for _, (row, _, _) in results),
+        kills=tuple(result.row for result in results),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         sweeps=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -410,7 +431,7 @@ def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int
             if not example.axes.packed:
                 continue
             message = TraceCall(cast(example.call, "float32"), TABLES, TIMES)
-            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            with silenced():
                 traced = trace(namespace, message, str(exercise.solution))
             tables = weights_by_call(example, traced)
             if any(table is not None for table in tables):
@@ -427,11 +448,7 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
     reference = catalogue.remembering_reference(exercise)
     for path in exercise.right_attempts():
         attempt = LocalRecordingRunner(namespace_of(path))
-        with (
-            redirect_stdout(StringIO()),
-            redirect_stderr(StringIO()),
-            _must_end(exercise, f"the right attempt {path.name}", path, path),
-        ):
+        with silenced(), _must_end(exercise, f"the right attempt {path.name}", path, path):
             outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
         failed = next((outcome for outcome in outcomes if outcome.outcome != "passed"), None)
         if failed is not None:

@@ -72,16 +72,14 @@ def recorded_pairs(
             continue
         # Members of a class give the same replies alone, but perhaps not with another fault. Some
         # cannot be combined.
-        pairs = product(members[:MEMBERS], partners[:MEMBERS])
-        combined = next(
-            filter(None, (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)), None
-        )
-        if combined is not None:
-            reply = execute(combined, cast_calls[best], "", only_values=True)
-            answers.append(
-                sketch_reply(without_unexpected_tables(reply, replies[compared[best]][0]))
-            )
-            asked_of.append((members[0], partners[0], compared[best]))
+        for a, b in product(members[:MEMBERS], partners[:MEMBERS]):
+            combined = bank.combine(bank.mutants[a], bank.mutants[b])
+            if combined:
+                reply = execute(combined, cast_calls[best], "", only_values=True)
+                expected = replies[compared[best]][0]
+                answers.append(sketch_reply(without_unexpected_tables(reply, expected)))
+                asked_of.append((members[0], partners[0], compared[best]))
+                break
     if not answers:
         return no_pairs()
     first_mutants, second_mutants, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()

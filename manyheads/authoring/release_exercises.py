@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..box.worker.training import STEPS, Trainer
 from ..checks.runner import namespace_of
@@ -215,23 +215,27 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
     except TrainingStopped as stopped:
         problem = f"the reference of {exercise.id} does not train: {stopped}"
         raise CourseError(f"{problem} Next: mend it, or `train` in course.yaml") from None
-    captured = list[tuple[nn.Module, TrainedBlock]]()
+    captured = dict[nn.Module, TrainedBlock]()
+
+    def capture(module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
+        captured[module] = TrainedBlock(args[0], output, dict(module.named_parameters()))
+
     with torch.no_grad():
         for parameter in trainer.model.parameters():  # rounded as they are saved
             parameter.copy_(parameter.half())
-        for block in trainer.model.blocks:
-            block.get_submodule("attention").register_forward_hook(
-                lambda module, args, output: captured.append(
-                    (module, TrainedBlock(args[0], output, dict(module.named_parameters())))
-                )
-            )
+        hooks = [
+            block.get_submodule("attention").register_forward_hook(capture)
+            for block in trainer.model.blocks
+        ]
         trainer.model.eval()(run.numbers(SENTENCE).long()[None])
-    shown_with = trainable.shown_with
-    blocks = [
-        replace(block, shares=shares_of(module, block.module_input, shown_with))
-        for module, block in [*captured]
-    ]
-    return save_blocks(blocks)
+    for hook in hooks:  # `shares_of` calls the modules again
+        hook.remove()
+    return save_blocks(
+        [
+            replace(block, shares=shares_of(module, block.module_input, trainable.shown_with))
+            for module, block in captured.items()
+        ]
+    )
 
 
 def _record_all(
@@ -248,9 +252,8 @@ def _record_all(
         yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
         return
     longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
-    with ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), initializer=_start
-    ) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=_start) as pool:
         at_work = {
             pool.submit(_record_there, course.root, exercise.id): exercise
             for exercise in longest_first
@@ -278,9 +281,8 @@ _catalogue = cache(Catalogue)
 
 def _record_there(root: Path, id_: str) -> Files:
     course = load_course(root)
-    return record(
-        _catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_)
-    )
+    exercise = next(exercise for exercise in course.exercises if exercise.id == id_)
+    return record(_catalogue(course), exercise)
 
 
 def write_changed(path: Path, content: bytes) -> bool:

@@ -27,7 +27,7 @@ GROUPS: Groups = groups_of(CALLS, EXPECTED)
 
 
 def correct_subject(*broken: tuple[Oracle, tuple[int, ...]]) -> LabelledProgram:
-    return LabelledProgram(frozenset(), True, frozenset(broken))
+    return LabelledProgram(frozenset(), frozenset(broken), is_right=True)
 
 
 def subject(
@@ -35,7 +35,7 @@ def subject(
 ) -> LabelledProgram:
     """A mutant that fails these checks; an aspect without calls is broken in the first."""
     differs = frozenset((oracle, (0,)) if isinstance(oracle, str) else oracle for oracle in broken)
-    return LabelledProgram(frozenset(fails.split()), False, differs, id_)
+    return LabelledProgram(frozenset(fails.split()), differs, id_)
 
 
 def mutant(fails: bool, *broken: tuple[Oracle, tuple[int, ...]]) -> LabelledProgram:

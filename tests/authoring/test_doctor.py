@@ -66,22 +66,22 @@ def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(
     bin_folder: Path, label: str
 ) -> None:
     explanation = confinement(str(confining_bwrap(bin_folder, label)), uid_for_box())
-    assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in explanation[0]
-    assert explanation[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
+    assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in explanation.says
+    assert (
+        explanation.command == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
+    )
 
 
 def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, monkeypatch):
     monkeypatch.setattr(doctor, "PROFILE", bin_folder)
     explanation = confinement(str(confining_bwrap(bin_folder)), uid_for_box())
-    assert "AppArmor's profile" in explanation[0]
+    assert "AppArmor's profile" in explanation.says
 
 
 def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
     explanation = confinement(str(confining_bwrap(bin_folder, "mine (enforce)")), uid_for_box())
-    assert explanation == (
-        "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))",
-        "",
-    )
+    says = "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))"
+    assert explanation == Finding("bubblewrap", says, good=False)
 
 
 def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(

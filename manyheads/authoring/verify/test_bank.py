@@ -73,12 +73,11 @@ def test_verdicts(trials: Trials, mutant: BuiltMutant, report: Report) -> None:
     visible = [
         c for c in trials.report_of(mutant).checks if c.outcome != "skipped" and c.id not in unmet
     ]
-    mismatches = [
-        f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when "
-        "graded alone"
-        for check in visible
-        if (check.outcome == "passed") == (check.id in failed)
-    ]
+    mismatches = []
+    for check in visible:
+        if (check.outcome == "passed") == (check.id in failed):
+            verdict = "fails" if check.id in failed else "passes"
+            mismatches.append(f"{_label(mutant)}: {check.id} {verdict} when graded alone")
     report(len(visible), mismatches)
 
 
@@ -114,25 +113,17 @@ def test_numbers(trials: Trials, number: tuple[ParametricMutant, dict[str, objec
 @claim("let a check that asks one function alone tell these from others", share=UNFINISHED_SHARE)
 def test_unfinished(trials: Trials, some_mutant: BuiltMutant, report: Report) -> None:
     """A mistake keeps its name while later functions are stubs."""
-    cases = [
-        (name, trials.mutant_report({**some_mutant.namespace, **stubs}), reference)
-        for name, stubs, reference in trials.unfinished_programs
-    ]
-    # A mutant that behaves like the reference has its fault in a stub.
-    detected = {
-        name: mutant_report
-        for name, mutant_report, reference in cases
-        if mutant_report.behaviour != reference.behaviour
-    }
-    lost = {
-        name: mutant_report.names
-        for name, mutant_report in detected.items()
-        if not mutant_report.is_first(some_mutant.id)
-    }
-    report(
-        len(detected),
-        [f"{_label(some_mutant)} before {name}: {names}" for name, names in lost.items()],
-    )
+    detected, lost = 0, list[str]()
+    for program in trials.unfinished_programs:
+        mutant_report = trials.mutant_report({**some_mutant.namespace, **program.stubs})
+        # A mutant that behaves like the reference has its fault in a stub.
+        if mutant_report.behaviour == program.report.behaviour:
+            continue
+        detected += 1
+        if not mutant_report.is_first(some_mutant.id):
+            label = f"{_label(some_mutant)} before {program.first_stub}"
+            lost.append(f"{label}: {mutant_report.names}")
+    report(detected, lost)
 
 
 @claim("let no check compare weights that nobody gave, then course verify {id}")

@@ -344,7 +344,7 @@ def test_released(verified_course: Verified, exercise: Exercise, report: Report)
         f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in outdated
     ]
     is_last = exercise is verified_course.course.exercises[-1]
-    # Otherwise a stray may belong to an exercise that is not verified_course.
+    # Otherwise a stray may belong to an exercise that is not verified.
     if is_last and len(verified_course.exercises) == len(verified_course.course.exercises):
         files = [
             (e.script, e.notebook, *e.figures, *recorded_files(e))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from io import StringIO
 from itertools import islice
+from typing import NamedTuple
 
 from ...box.connection import Box
 from ...checks.hidden_check import CheckOutcome, Edit
@@ -32,7 +31,7 @@ from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
-from ..record_fault_dictionary import differs_for_sure
+from ..record_fault_dictionary import differs_for_sure, silenced
 from ..templates import filled_templates
 
 
@@ -135,7 +134,7 @@ class Trials:
         No hidden check is run. In grading, hidden checks can only add misconceptions.
         """
         attempt = LocalRecordingRunner(namespace)
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with silenced():
             calls = PublicCalls(self.recording, attempt)
             replies = ask_public_calls(calls, self._source, self.exercise, is_graded=True)
         diagnosis = name_misconceptions(replies, self.bank)
@@ -178,20 +177,31 @@ class Trials:
                     yield {simpler.id, partner.id}
 
     @cached_property
-    def unfinished_programs(self) -> Sequence[tuple[str, Namespace, MutantReport]]:
-        """For each function but the first, the reference with stubs from this function on.
-
-        The entries are the function's name, the stubs, and the report about the reference with
-        them.
-        """
+    def unfinished_programs(self) -> Sequence[UnfinishedProgram]:
+        """For each function but the first, the reference with stubs from this function on."""
         reference = self._catalogue.reference(self.exercise).namespace
         targets = {target_of(call) for call in self.recording.calls}
         names = [name for name in reference if name in targets]
-        stubs = [dict.fromkeys(names[cut:], _stub) for cut in range(1, len(names))]
-        return [
-            (next(iter(stubbed)), stubbed, self.mutant_report({**reference, **stubbed}))
-            for stubbed in stubs
-        ]
+        programs = []
+        for cut in range(1, len(names)):
+            stubs = dict.fromkeys(names[cut:], _stub)
+            report = self.mutant_report({**reference, **stubs})
+            programs.append(UnfinishedProgram(names[cut], stubs, report))
+        return programs
+
+
+class UnfinishedProgram(NamedTuple):
+    """The reference with stubs in place of its last functions.
+
+    Attributes:
+        first_stub: The name of the first of these functions.
+        stubs: The stubs by name.
+        report: The report about this program.
+    """
+
+    first_stub: str
+    stubs: Namespace
+    report: MutantReport
 
 
 def _text_with_numbers(exercise: Exercise, bank: Bank) -> Source:
