@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from math import isclose
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -50,10 +50,11 @@ from ..submission.source import DEFINITIONS, named_line
 from . import read_pull_request
 from .read_pull_request import Api, CollectedCommits, Environment, PullRequest, ServiceError
 
-CLEAN = "clean"
+CLEAN = "clean"  # the output of a grading job after which attempts may run on a GPU
+# outcomes of checks that keep attempts from a GPU, in words
 EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
-ABOUT = "about.json"
-LIMIT_KIB = 4096  # largest artifact
+ABOUT = "about.json"  # the file of the artifact
+LIMIT_KIB = 4096  # KiB, of the largest artifact that is read
 CHECKS = 200  # most checks of one exercise
 # the account of the workflow's token, and the check run's name
 OURSELVES, NAME = "github-actions[bot]", "grade"
@@ -75,6 +76,7 @@ NOTHING_STARTED = (
     "own name. Fill one, `make check`, push again."
 )
 AT_MOST = 50  # annotations in one request to the service
+LONGEST_MESSAGE = 4000  # characters of an annotation: the rest is in the comment
 _BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early
 
 NotStarted = Collection[tuple[str, str]]  # ids (assignment, exercise)
@@ -168,10 +170,8 @@ def grade_collected(
         BoxUnavailable: no box can be opened here.
         GraderFault: the grader itself failed.
     """
-    previous = Artifact()
-    started = dict[str, str]()
-    digests = dict[str, str]()
-    assignment_ids = set[str]()
+    previous, assignment_ids = Artifact(), set[str]()
+    started, digests = dict[str, str](), dict[str, str]()
     with suppress(ArtifactError):
         artifact = read_artifact(out, course, collected.student)
         previous = artifact if artifact.device is device else previous
@@ -184,13 +184,12 @@ def grade_collected(
             started[exercise.id] = attempt.name
             assignment_ids.add(exercise.assignment.id)
     earlier = {result.assignment: result for result in previous.results}
-    same = [
-        e
+    unchanged = {
+        exercise.id: exercise
         for result in previous.results
-        for e in result.exercises
-        if previous.digests.get(e.id) == digests[e.id]
-    ]
-    unchanged = {exercise.id: exercise for exercise in same if exercise.is_graded}
+        for exercise in result.exercises
+        if exercise.is_graded and previous.digests.get(exercise.id) == digests[exercise.id]
+    }
     plan = GradePlan(
         course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES
     )
@@ -208,20 +207,19 @@ def grade_collected(
             judge = judge or stack.enter_context(closing(SteadyJudge(plan)))
             graded = judge.grade(submission, todo)
             for fault in graded.faults:  # the instructor can read the job's log
-                print(
-                    f"course: a fault of the grader's own: {fault}. Next: course verify",
-                    file=sys.stderr,
-                )
+                message = f"course: a fault of the grader's own: {fault}. Next: course verify"
+                print(message, file=sys.stderr)
             by_id = {exercise.id: exercise for exercise in graded.result.exercises} | unchanged
-            results.append(
-                with_total(graded.result, [by_id[exercise.id] for exercise in exercises])
-            )
-    identity = {"student": collected.student, "head": collected.head, "device": device}
-    redacted_results = (
-        result.model_copy(update={"exercises": tuple(map(without_edits, result.exercises))})
-        for result in results
+            all_exercises = [without_edits(by_id[exercise.id]) for exercise in exercises]
+            results.append(with_total(graded.result, all_exercises))
+    return Artifact(
+        student=collected.student,
+        head=collected.head,
+        device=device,
+        started=started,
+        digests=digests,
+        results=tuple(results),
     )
-    return Artifact(started=started, digests=digests, results=tuple(redacted_results), **identity)
 
 
 def write_artifact(folder: Path, artifact: Artifact) -> None:
@@ -276,37 +274,31 @@ def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact)
 
     The student, the device, the isolation, the exercises, the points and the lines are checked.
     """
-    origin = (result.student, result.device, result.isolation)
-    _demand("it is of another submission", origin[:2] == (artifact.student, artifact.device))
-    _demand("it was not graded in the box", origin[2] == Level.NAMESPACES)
-    _demand(
-        "its exercises", [e.id for e in result.exercises] == [e.id for e in assignment.exercises]
-    )
+    is_own = (result.student, result.device) == (artifact.student, artifact.device)
+    _demand("it is of another submission", is_own)
+    _demand("it was not graded in the box", result.isolation == Level.NAMESPACES)
+    ids = [exercise.id for exercise in assignment.exercises]
+    _demand("its exercises", [exercise.id for exercise in result.exercises] == ids)
     for exercise, course_exercise in zip(result.exercises, assignment.exercises, strict=True):
-        earned = [
-            check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks
-        ]
-        ran = not any(check.outcome == "skipped" and check.max_score for check in exercise.checks)
-        max_score = sum(check.max_score for check in exercise.checks)
-        adds_up = [check.score for check in exercise.checks] == earned and len(earned) <= CHECKS
+        checks = exercise.checks
+        earned = [check.max_score if check.outcome == "passed" else 0.0 for check in checks]
+        ran = not any(check.outcome == "skipped" and check.max_score for check in checks)
+        max_score = sum(check.max_score for check in checks)
         adds_up = (
-            adds_up
+            len(checks) <= CHECKS
+            and [check.score for check in checks] == earned
             and _close(exercise.score, sum(earned) if ran else None)
             and _close(exercise.max_score, max_score)
-        )
-        # A GPU has additional checks.
-        adds_up = adds_up and (
-            artifact.device is not Device.CPU or _close(max_score, course_exercise.points)
+            # A GPU has additional checks.
+            and (artifact.device is not Device.CPU or _close(max_score, course_exercise.points))
         )
         _demand(f"its points in {course_exercise.id}", adds_up)
         allowed = len(exercise.lines) <= MOST_LINES and not (exercise.lines and exercise.is_done)
         are_plain = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
         _demand(f"its lines in {course_exercise.id}", allowed and are_plain)
-    recomputed = with_total(result, result.exercises)
-    _demand(
-        "its points",
-        _close(recomputed.score, result.score) and _close(recomputed.max_score, result.max_score),
-    )
+    total = with_total(result, result.exercises)
+    adds_up = _close(total.score, result.score) and _close(total.max_score, result.max_score)
+    _demand("its points", adds_up)
 
 
 def _close(a: float | None, b: float | None) -> bool:
@@ -345,44 +337,40 @@ def write_report(
             raise CourseFault(
                 f"{submitted} is of another commit. Next: course ci collect --out {submitted}"
             )
-        outcomes = [
-            read_pull_request.required_variable(environment, name)
-            for name in ("CPU_RESULT", "GPU_RESULT")
-        ]
-        artifacts: list[Artifact | None] = [None, None]
-        for index, folder in enumerate((cpu, gpu)):
+        cpu_outcome = read_pull_request.required_variable(environment, "CPU_RESULT")
+        gpu_outcome = read_pull_request.required_variable(environment, "GPU_RESULT")
+        artifacts = list[Artifact | None]()
+        for outcome, folder in ((cpu_outcome, cpu), (gpu_outcome, gpu)):
+            artifact = None
             try:
-                if outcomes[index] == "success":
-                    artifacts[index] = read_artifact(folder, course, request.student, request.head)
+                if outcome == "success":
+                    artifact = read_artifact(folder, course, request.student, request.head)
             except ArtifactError as error:
                 faults.append(error)
-        from_cpu, label = artifacts[0] or Artifact(), environment.get("GPU_RUNNER", "")
-        on_cpu = run_of("Grading", outcomes[0], artifacts[0])
-        on_gpu = gpu_run(
-            outcomes[1], label, artifacts[1], on_cpu, collected.refused, labels_of(course)
-        )
-        spared = not_started(course, from_cpu.started)
+            artifacts.append(artifact)
+        from_cpu, from_gpu = artifacts
+        label, labels = environment.get("GPU_RUNNER", ""), labels_of(course)
+        on_cpu = run_of("Grading", cpu_outcome, from_cpu)
+        on_gpu = gpu_run(gpu_outcome, label, from_gpu, on_cpu, collected.refused, labels)
+        graded = from_cpu or Artifact()
+        spared = not_started(course, graded.started)
         conclusion, title = verdict(on_cpu, on_gpu, spared)
         text = body(course, on_cpu, on_gpu, collected.refused, spared, request.head)
-        line_annotations = annotate(course, from_cpu, submitted)
+        line_annotations = annotate(course, graded, submitted)
     read_pull_request.tell(environment, "GITHUB_STEP_SUMMARY", text)
     api = read_pull_request.api_of(environment, request.repository)
-    output = {"title": title, "summary": text, "annotations": line_annotations}
     check_run = {
         "name": NAME,
         "head_sha": request.head,
         "status": "completed",
         "conclusion": conclusion,
-        "output": output,
+        "output": {"title": title, "summary": text, "annotations": line_annotations},
     }
-    for write in (
-        lambda: api.call("POST", "check-runs", check_run),
-        lambda: write_comment(api, request, text),
-    ):
-        try:
-            write()
-        except ServiceError as error:  # the other one is written nevertheless
-            faults.insert(0, error)
+    try:
+        api.call("POST", "check-runs", check_run)
+    except ServiceError as error:  # the comment is written nevertheless
+        faults.insert(0, error)
+    write_comment(api, request, text)
     for fault in faults:
         raise fault
     return f"Reported {title} ({conclusion})."
@@ -401,11 +389,8 @@ def write_comment(api: Api, request: PullRequest, text: str) -> None:
     marked = {"body": f"{MARK}\n{text}"}
     for comment in api.pages(f"issues/{request.number}/comments"):
         # A comment with our mark may come from another account, or from a deleted one.
-        if (
-            comment["user"]
-            and comment["user"]["login"] == OURSELVES
-            and str(comment["body"]).startswith(MARK)
-        ):
+        is_ours = comment["user"] and comment["user"]["login"] == OURSELVES
+        if is_ours and str(comment["body"]).startswith(MARK):
             api.call("PATCH", f"issues/comments/{int(comment['id'])}", marked)
             return
     api.call("POST", f"issues/{request.number}/comments", marked)
@@ -451,25 +436,32 @@ def gpu_run(
     return run_of("The run", outcome, artifact)
 
 
-def verdict(cpu: WorkflowRun, gpu: WorkflowRun, not_started: NotStarted) -> tuple[str, str]:
-    """Return the conclusion and the title of the check run.
+class Verdict(NamedTuple):
+    """The conclusion and the title of a check run.
 
-    The conclusion is "neutral" if there are no results on a CPU. Otherwise it is "failure" if a
-    started exercise fails, "neutral" if one is not graded, and "success" if all pass. The title has
-    the points on the CPU, or says why there are none.
+    Attributes:
+        conclusion: "neutral" if there are no results on a CPU. Otherwise "failure" if a started
+            exercise fails, "neutral" if one is not graded, and "success" if all pass.
+        title: The points on the CPU, or why there are none.
     """
+
+    conclusion: Literal["neutral", "failure", "success"]
+    title: str
+
+
+def verdict(cpu: WorkflowRun, gpu: WorkflowRun, not_started: NotStarted) -> Verdict:
+    """Return the verdict on a run, from the results on both devices."""
     if isinstance(cpu, str) or not cpu:
-        return "neutral", "Not graded" if cpu else "Nothing is started"
+        return Verdict("neutral", "Not graded" if cpu else "Nothing is started")
     results = [*cpu, *(() if isinstance(gpu, str) else gpu)]
     started = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_started]
     graded = [e for e in started if e.is_graded]
     # A check without points, such as one for a GPU, must not fail either.
     ended = {check.outcome for e in graded for check in e.checks}
     all_passed = all(e.score == e.max_score for e in graded) and ended <= {"passed", "skipped"}
-    conclusion = "failure"
-    if all_passed:
-        conclusion = "success" if graded == started else "neutral"
-    return conclusion, out_of_all(cpu)
+    if not all_passed:
+        return Verdict("failure", out_of_all(cpu))
+    return Verdict("success" if graded == started else "neutral", out_of_all(cpu))
 
 
 def body(
@@ -529,19 +521,17 @@ def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[s
         for graded in result.exercises:
             name, exercise = artifact.started.get(graded.id), exercises[graded.id]
             if name and not attempt_words(graded).passed:
-                line = _line(
-                    course, exercise, graded, submitted / result.student / result.assignment / name
-                )
-                location = {
+                path = submitted / result.student / result.assignment / name
+                line = _line(course, exercise, graded, path)
+                annotation = {
                     "path": f"exercises/{result.assignment}/{name}",
                     "start_line": line,
                     "end_line": line,
-                }
-                message = {
+                    "annotation_level": "warning",
                     "title": f"{label_of(exercise)}: {out_of(graded)}",
-                    "message": attempt_text(graded)[:4000],
+                    "message": attempt_text(graded)[:LONGEST_MESSAGE],
                 }
-                line_annotations.append({**location, "annotation_level": "warning", **message})
+                line_annotations.append(annotation)
     return line_annotations[:AT_MOST]
 
 
@@ -577,10 +567,8 @@ def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
     for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):
         try:
             text = json.loads(line.strip().rstrip(","))
-        except (
-            ValueError,
-            RecursionError,
-        ):  # no string of JSON; or a hostile line, such as one of brackets only
+        # no string of JSON, or a hostile line, such as one of brackets only
+        except (ValueError, RecursionError):
             continue
         if isinstance(text, str):
             numbers_by_text.setdefault(text.rstrip("\n"), []).append(number)

@@ -25,7 +25,7 @@ from ..course import Course
 from ..files import CourseFault, write_whole
 from ..submission import ENDINGS, size_limit, too_large
 
-SECONDS = 30.0
+SECONDS = 30.0  # until the service has to answer
 MOST_BYTES = 32 * 2**20  # of one answer
 PAGE, PAGES = 100, 30  # entries of a list in one answer; largest number of answers
 HEADERS = {
@@ -36,11 +36,10 @@ HEADERS = {
 _WAITING = Retry(2, redirect=0, backoff_factor=1, raise_on_status=False, retry_after_max=120)
 TRIED_AGAIN = _WAITING.new(status_forcelist=(403, 429, 502, 503), allowed_methods=None)
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
-REGULAR = ("100644", "100755")
-ABOUT = "collected.json"
-_LOGIN = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
-)  # the name of a bot does not match: it ends with [bot]
+REGULAR = ("100644", "100755")  # git's modes of a file, and of a file that can be executed
+ABOUT = "collected.json"  # the file with the value that `collect` returns
+# the name of a bot does not match: it ends with [bot]
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Environment = Mapping[str, str]
@@ -87,12 +86,11 @@ class Api:
                 answers with more than MOST_BYTES or with something other than JSON.
         """
         request = f"{method} …/{path.split('?')[0]}"
-        body = None if data is None else json.dumps(data).encode()
         try:
             answer = self._pool.request(
                 method,
                 f"{self._place}/{path}",
-                body=body,
+                json=data,
                 timeout=SECONDS,
                 retries=TRIED_AGAIN,
                 redirect=False,
@@ -112,20 +110,15 @@ class Api:
             raise ServiceError(
                 f"{request} had no answer ({type(error).__name__}). Next: run the job again"
             ) from None
-        limited = (
-            answer.headers.get("x-ratelimit-remaining") == "0" or b"rate limit" in content.lower()
-        )
-        if answer.status in (403, 429) and limited:
+        is_used_up = answer.headers.get("x-ratelimit-remaining") == "0"
+        if answer.status in (403, 429) and (is_used_up or b"rate limit" in content.lower()):
             raise ServiceError(
                 f"{request}: the service's rate limit is reached. Next: run the job again in an"
                 " hour"
             )
-        rights = (
-            "this job's permissions"
-            if answer.status in (401, 403, 404)
-            else "the service's status page"
-        )
-        raise ServiceError(f"{request} was refused ({answer.status}). Next: look at {rights}")
+        has_rights = answer.status not in (401, 403, 404)
+        cause = "the service's status page" if has_rights else "this job's permissions"
+        raise ServiceError(f"{request} was refused ({answer.status}). Next: look at {cause}")
 
 
 def api_of(environment: Environment, repository: str) -> Api:
@@ -263,9 +256,8 @@ def collect(course: Course, request: PullRequest, api: Api, out: Path) -> Collec
                 path = f"exercises/{assignment.id}/{entry.path}"
                 limit = size_limit(entry.path, course.limits.source_kib)
                 if entry.mode not in REGULAR:
-                    refused.append(
-                        f"{path} is {KINDS.get(entry.mode, 'not a file')}: hand in the file itself."
-                    )
+                    mode = KINDS.get(entry.mode, "not a file")
+                    refused.append(f"{path} is {mode}: hand in the file itself.")
                 elif entry.size > limit * 1024:
                     refused.append(too_large(path, limit))
                 else:
