@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -106,29 +107,25 @@ def read_released(exercise: Exercise) -> Released:
     path = exercise.notebook
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        tagged_cells = [
-            (cell, cell["metadata"]["nbgrader"])
-            for cell in notebook["cells"]
-            if "nbgrader" in cell["metadata"]
-        ]
-        cells = tuple(
-            KnownCell(
-                metadata["grade_id"],
-                _source(cell),
-                bool(metadata["solution"]),
-                float(metadata.get("points", 0)) if metadata["grade"] else None,
-                str(metadata["checksum"]),
-                tuple(cell["metadata"].get(METADATA_KEY, {}).get("checks", ())),
-            )
-            for cell, metadata in tagged_cells
-        )
-        return Released(
-            path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells
-        )
+        content, kernelspec = notebook["cells"], notebook["metadata"]["kernelspec"]
+        cells = tuple(_known_cell(cell) for cell in content if "nbgrader" in cell["metadata"])
+        return Released(path.stem, kernelspec, tuple(content), cells)
     except (OSError, ValueError, LookupError):
         raise CourseError(
             f"{path} is missing, or not as it was released. Next: course release"
         ) from None
+
+
+def _known_cell(cell: Mapping[str, Any]) -> KnownCell:
+    metadata = cell["metadata"]["nbgrader"]
+    return KnownCell(
+        metadata["grade_id"],
+        _source(cell),
+        bool(metadata["solution"]),
+        float(metadata.get("points", 0)) if metadata["grade"] else None,
+        str(metadata["checksum"]),
+        tuple(cell["metadata"].get(METADATA_KEY, {}).get("checks", ())),
+    )
 
 
 def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
@@ -146,71 +143,67 @@ def attempt_notebook(submission: Submission, exercise: Exercise, limit_kib: int)
         CourseError: the released notebook is missing or damaged.
     """
     release = read_released(exercise)
-    untouched = (
-        Source("", exercise.script.read_text(encoding="utf-8")).code_digest
-        if exercise.script.exists()
-        else None
-    )
+    untouched = None
+    if exercise.script.exists():
+        untouched = Source("", exercise.script.read_text(encoding="utf-8")).code_digest
     attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
     cells = [dict(cell) for cell in release.content]
-    solution_cells = [
-        cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")
-    ]
     notice = f"{attempt.name} was not handed in." if attempt.missing else attempt.problem
     if notice:
         cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": notice})
     elif attempt.name.endswith(".ipynb"):
         text = read_text(submission.folder / attempt.name, size_limit(attempt.name, limit_kib))
-        code_cells = [*_code_cells(json.loads(text))]
-        ids = {cell.grade_id for cell in release.cells}
-        for solution_cell in solution_cells:
-            sources = [
-                source
-                for id_, source in code_cells
-                if id_ == solution_cell["metadata"]["nbgrader"]["grade_id"]
-            ]
-            solution_cell["source"] = "\n".join(sources) if sources else DELETED
-        extra_cell: dict[str, Any] = {
-            "cell_type": "code",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-        }
-        cells += [
-            {**extra_cell, "source": source}
-            for id_, source in code_cells
-            if id_ not in ids and source.strip()
-        ]
+        _fill_from_notebook(cells, release, json.loads(text))
     else:
-        for solution_cell in solution_cells:
-            is_first = solution_cell is solution_cells[0]
-            solution_cell["source"] = attempt.text if is_first else WHOLE
+        for number, cell in enumerate(_solution_cells(cells)):
+            cell["source"] = WHOLE if number else attempt.text
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
-    notebook_fields = {
+    notebook = {
+        "cells": cells,
         "metadata": {"kernelspec": release.kernelspec},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+    written = json.dumps(notebook, indent=1, ensure_ascii=False)
     # JSON may hold half of a surrogate pair, which cannot be written to a file.
-    return (
-        json.dumps({"cells": cells, **notebook_fields}, indent=1, ensure_ascii=False)
-        .encode(errors="replace")
-        .decode()
-        + "\n"
-    )
+    return written.encode(errors="replace").decode() + "\n"
+
+
+def _solution_cells(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
+
+
+def _fill_from_notebook(
+    cells: list[dict[str, Any]], release: Released, notebook: Mapping[str, Any]
+) -> None:
+    """Write the code of a student's notebook into copies of the released cells, and add the rest.
+
+    Args:
+        cells: The copies, to which the student's own cells are added.
+        release: The released notebook.
+        notebook: The student's notebook.
+    """
+    code_cells = [*_code_cells(notebook)]
+    for cell in _solution_cells(cells):
+        grade_id = cell["metadata"]["nbgrader"]["grade_id"]
+        sources = [source for id_, source in code_cells if id_ == grade_id]
+        cell["source"] = "\n".join(sources) if sources else DELETED
+    ids = {cell.grade_id for cell in release.cells}
+    for id_, source in code_cells:
+        if id_ not in ids and source.strip():
+            cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+            cells.append(cell | {"source": source})
 
 
 def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the grade id, or "", and the text of each code cell of a valid notebook."""
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
-            metadata = cell.get("metadata")
-            nbgrader_metadata = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-            grade_id = (
-                nbgrader_metadata.get("grade_id") if isinstance(nbgrader_metadata, dict) else None
-            )
-            yield grade_id if isinstance(grade_id, str) else "", _source(cell)
+            value: object = cell
+            for key in ("metadata", "nbgrader", "grade_id"):
+                value = value.get(key) if isinstance(value, dict) else None
+            yield value if isinstance(value, str) else "", _source(cell)
 
 
 def _source(cell: Mapping[str, Any]) -> str:
@@ -232,23 +225,13 @@ def cell_scores(
       proportion to the points of the cells.
     - Otherwise each cell gets the points of its checks.
     """
-    full_score = next(
-        (adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "late"),
-        exercise.score,
-    )
-    share = None
+    late = _late_adjustment(exercise)
+    score, max_score = late.before if late else exercise.score, exercise.max_score
+    is_sum = score is None or abs(score - sum(check.score for check in exercise.checks)) <= _HAIR
     if exercise.excused:
-        share = (
-            result.score / result.max_score
-            if result.score is not None and result.max_score
-            else None
-        )
-    elif (
-        full_score is not None
-        and abs(full_score - sum(check.score for check in exercise.checks)) > _HAIR
-    ):
-        share = full_score / exercise.max_score if exercise.max_score else None
-    if share is not None:
+        score, max_score, is_sum = result.score, result.max_score, False
+    if score is not None and max_score and not is_sum:
+        share = score / max_score
         return [(cell.points or 0.0) * share for cell in cells]
     earned = {check.id: check.score for check in exercise.checks}
     scores = []
@@ -269,10 +252,8 @@ def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
     for cell in cells if worth else ():
         if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
             return cell.grade_id
-    total = sum(cell.points or 0.0 for cell in cells)
-    return (
-        cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
-    )
+    difference = abs(sum(cell.points or 0.0 for cell in cells) - exercise.max_score)
+    return cells[-1].grade_id if any(worth.values()) or difference > _HAIR else ""
 
 
 def late_share(exercise: ExerciseResult) -> float:
@@ -280,12 +261,15 @@ def late_share(exercise: ExerciseResult) -> float:
 
     The share is 0 if the exercise is excused, has no points before the penalty, or was in time.
     """
-    late = next(
-        (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None
-    )
-    return (
-        0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
-    )
+    late = _late_adjustment(exercise)
+    if late is None or not late.before or exercise.excused:
+        return 0.0
+    return 1 - late.after / late.before
+
+
+def _late_adjustment(exercise: ExerciseResult) -> Adjustment | None:
+    late = (adjustment for adjustment in exercise.adjustments if adjustment.rule == "late")
+    return next(late, None)
 
 
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
@@ -297,7 +281,8 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
         decided: changes of the score by rules or decisions, which come first.
     """
     words = attempt_words(result)
-    lines = [*map(adjustment_text, decided), *filter(None, [result.note])]
+    lines = [*map(adjustment_text, decided)]
+    lines += [result.note] if result.note else []
     lines += ["All checks passed."] if words.passed else []
     for function in () if words.passed else words.functions:
         if function.head:
@@ -319,12 +304,12 @@ def group_report(result: ExerciseResult, cell: KnownCell) -> str:
     if not result.is_graded:
         return f"{reason_not_graded(result)}\n"
     lines = []
-    for check in (check for check in result.checks if check.id in cell.checks):
-        passed = check.outcome == "passed"
-        lines.append(
-            f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}"
-        )
-        lines += [] if passed else [f"    {check.evidence}"]
+    for check in result.checks:
+        if check.id in cell.checks:
+            mark = "✓" if check.outcome == "passed" else "✗"
+            lines.append(f"{mark} {check.title:<60} {check.score:g} / {check.max_score:g}")
+            if check.outcome != "passed":
+                lines.append(f"    {check.evidence}")
     return "\n".join(lines) + "\n"
 
 
@@ -336,15 +321,12 @@ def open_gradebook(url: str) -> Gradebook:
     Raises:
         CourseFault: the database cannot be opened.
     """
-    scheme, separator, address = url.partition("://")
-    driver = (
-        f"postgresql+psycopg{separator}{address}" if scheme in ("postgresql", "postgres") else url
-    )
+    url = re.sub(r"^postgres(ql)?(?=://)", "postgresql+psycopg", url)
     path = os.environ.get("PATH", "")
     try:
         # nbgrader starts alembic by its name, and alembic lies beside this Python
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
-        return Gradebook(driver, COURSE_ID)
+        return Gradebook(url, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
         next_step = "Next: check the URL, such as sqlite:///gradebook.db"
         raise CourseFault(
@@ -407,16 +389,15 @@ class GradebookWriter:
                 release = self._released[result.assignment, exercise.id]
                 notebook = notebooks[release.name]
                 earned = self._enter_scores(result, exercise, release, notebook)
-                if earned is None or result.assignment not in self._has_own_date:
-                    notebook.late_submission_penalty = (
-                        None if earned is None else late_share(exercise) * earned
-                    )
+                if earned is None:
+                    notebook.late_submission_penalty = None
+                elif result.assignment not in self._has_own_date:
+                    notebook.late_submission_penalty = late_share(exercise) * earned
                 comments = {entry.name: entry for entry in notebook.comments}
                 decided = (*result.adjustments, *exercise_adjustments(exercise, result))
+                text = comment(exercise, result.isolation, decided)
                 for i, cell in enumerate(release.solutions):
-                    comments[cell.grade_id].auto_comment = (
-                        comment(exercise, result.isolation, decided) if i == 0 else None
-                    )
+                    comments[cell.grade_id].auto_comment = None if i else text
 
     def _enter_scores(
         self,
@@ -448,9 +429,8 @@ class GradebookWriter:
             next_step = "Next: course release, then the same command again"
             raise CourseFault(f"{problem}: nothing of {result.student} was written. {next_step}")
         earned = 0.0
-        for cell, score in zip(
-            release.graded_cells, cell_scores(exercise, result, release.graded_cells), strict=True
-        ):
+        scores = cell_scores(exercise, result, release.graded_cells)
+        for cell, score in zip(release.graded_cells, scores, strict=True):
             grade = grades[cell.grade_id]
             grade.auto_score = score
             _demand_points(result.student, release.name, grade)
@@ -482,9 +462,8 @@ class GradebookWriter:
                     " verify"
                 )
             notebook_key = (release.name, assignment.id)
-            notebook = self._book.update_or_create_notebook(
-                *notebook_key, kernelspec=json.dumps(release.kernelspec)
-            )
+            kernelspec = json.dumps(release.kernelspec)
+            notebook = self._book.update_or_create_notebook(*notebook_key, kernelspec=kernelspec)
             cells = {cell.grade_id for cell in release.cells}
             if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
                 # The scores of these submissions belong to cells that are no longer there.
@@ -504,9 +483,12 @@ class GradebookWriter:
                     )
                 if cell.is_solution:
                     self._book.update_or_create_solution_cell(*cell_key)
-                cell_fields = {"cell_type": "code", "locked": not cell.is_solution}
                 self._book.update_or_create_source_cell(
-                    *cell_key, source=cell.source, checksum=cell.checksum, **cell_fields
+                    *cell_key,
+                    source=cell.source,
+                    checksum=cell.checksum,
+                    cell_type="code",
+                    locked=not cell.is_solution,
                 )
 
     def _enter_due_date(self, assignment: Assignment) -> None:
@@ -575,12 +557,11 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
-            submissions = [
-                (assignment, submission)
+            results = [
+                _result(assignment, submission)
                 for assignment in course.assignments
                 for submission in book.assignment_submissions(assignment.id)
             ]
-            results = [_result(assignment, submission) for assignment, submission in submissions]
         except SQLAlchemyError as error:
             raise CourseFault(
                 f"the gradebook cannot be read ({_reason(error)}). Next: nbgrader db upgrade"
