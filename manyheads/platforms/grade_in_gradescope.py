@@ -100,7 +100,7 @@ def _grade_files(
         folder = Path(directory) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
         names = read_memory(Path(directory)).not_readable.get(STUDENT, {}).get(assignment.id, ())
-        graded, level = _grade_isolated(course, Submission(STUDENT, assignment, folder))
+        graded = _grade_isolated(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
     graded_result = with_not_readable(graded.result, tuple(names)).model_copy(
@@ -138,22 +138,22 @@ def _grade_files(
             result, [e.model_copy(update={"score": None}) for e in result.exercises]
         )
         return result, {"output": "\n".join((_ELSEWHERE, *lines)), "output_format": "text"}
-    content["output"] = "\n".join((*lines, str(content["output"]), _SAYS[level]))
+    isolation = _SAYS[Level(result.isolation)]
+    content["output"] = "\n".join((*lines, str(content["output"]), isolation))
     return result, content
 
 
-def _grade_isolated(course: Course, submission: Submission) -> tuple[Graded, Level]:
-    """Grade at the strongest level of isolation that works here, and return this level.
+def _grade_isolated(course: Course, submission: Submission) -> Graded:
+    """Grade at the strongest level of isolation that works here. The result names the level.
 
     Print why a stronger level does not work. Raises BoxUnavailable if no level works.
     """
     reasons = []
     for level in _SAYS:
-        with closing(
-            SteadyJudge(GradePlan(course_secret(course.root), course=course.root, level=level))
-        ) as judge:
+        plan = GradePlan(course_secret(course.root), course=course.root, level=level)
+        with closing(SteadyJudge(plan)) as judge:
             try:
-                return judge.grade(submission), level
+                return judge.grade(submission)
             except BoxUnavailable as error:
                 print(f"level {level}: {error}")
                 reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
