@@ -38,7 +38,7 @@ from ..submission.source import DEFINITIONS, printable
 from .choose_example_calls import Example, examples, with_twin
 from .question import ASKED, Option, Question, question
 
-CROP = (64, 64, 64, 64)  # enough for every number of a tensor in a recorded call
+CROP = (64, 64, 64, 64)  # numbers along each axis: enough for a whole tensor of a recorded call
 SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
 FEW = 24  # numbers that a question can list
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 # NAME is the folder of the results, within FOLDER; ENGINE is the folder of this package's code
 NAME, ENGINE = "last-check", Path(__file__).parents[1]
-# how many times the limits of grading: a laptop may be slow, and no points depend on it
+# the time limits, as a multiple of those of grading: a laptop may be slow, and no points depend on
+# them
 PATIENCE = 2
 
 
@@ -186,7 +187,7 @@ def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
     script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
     source = read_attempt(script.parent, exercise.stem, stub, kib)
     if not source.missing and source.code_digest != stub:
-        return OwnAttempt(course, exercise, source, True)
+        return OwnAttempt(course, exercise, source, is_started=True)
     if misnamed := _other_name(course, exercise):
         expected_path = script.with_suffix(Path(misnamed).suffix)
         is_here = "is as it was handed out" if script.exists() else "is not here"
@@ -205,7 +206,7 @@ def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
         source = replace(source, problem=problem)
     elif script.exists():
         source = read_file(script, kib)
-    return OwnAttempt(course, exercise, source, False)
+    return OwnAttempt(course, exercise, source, is_started=False)
 
 
 def _other_name(course: Course, exercise: Exercise) -> str:
@@ -234,12 +235,8 @@ def _other_name(course: Course, exercise: Exercise) -> str:
         near = [name for name in near if not read_file(script.with_name(name), kib).is_unwritten]
     for name in () if near or script.exists() else names:
         with suppress(NotPlaced, Unreadable):
-            if (
-                exercises.exercise_of(
-                    name, read_bytes(script.with_name(name), size_limit(name, kib))
-                )
-                == exercise
-            ):
+            content = read_bytes(script.with_name(name), size_limit(name, kib))
+            if exercises.exercise_of(name, content) == exercise:
                 return name
     return near[0] if near else ""
 
@@ -252,9 +249,7 @@ def recorded_stub(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
     """
     path = exercise.fingerprints
     try:
-        with path.open(
-            "rb"
-        ) as file:  # the head of the file is enough and can be read without torch
+        with path.open("rb") as file:  # its head is enough, and can be read without torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         body = json.loads(head["__metadata__"]["body"])
         return body["stub"], [

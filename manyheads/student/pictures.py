@@ -471,8 +471,10 @@ def _draw(
 
 # the style's names; the lessons have the first two
 HEAD_COLOURS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")
+# the colours of numbers above 0, of numbers below 0, and of numbers that belong to no head
 MORE, LESS, NO_HEAD = "--s0", "--less", "--none"
 _SHADES = 40  # how many shades; cells of one shade are one path
+# All lengths below are in units of the SVG, which are pixels at scale 1.
 # the most width and height of a table: three stand side by side on a student's page
 _WIDE, _HIGH = 208.0, 264.0
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side

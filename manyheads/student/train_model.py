@@ -148,9 +148,9 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
                 Example(
                     call,
                     block.module_output,
-                    True,
-                    signature,
-                    axes,
+                    compares_values=True,
+                    signature=signature,
+                    axes=axes,
                     tokens=_WORDS,
                     description=description,
                     shares=(block.shares,),

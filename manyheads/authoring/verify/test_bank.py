@@ -21,7 +21,7 @@ from .wrong_programs import Trials
 claim = pytest.mark.claim
 PAIR_SHARE = 0.55  # About thirty pairs are drawn, and each new mutant changes the draw.
 VERDICT_SHARE = 0.97  # recordings hold no random numbers, and not all that a hidden check asks
-UNFINISHED_SHARE = 0.9
+UNFINISHED_SHARE = 0.9  # the share of stubs beside which a mistake must keep its name
 
 
 @claim("let a check in {checks} ask for more, or take the mutant out")
