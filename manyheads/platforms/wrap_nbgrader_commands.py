@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
@@ -111,23 +111,19 @@ def _generate(
     removed. Other files that an instructor put there stay.
     """
     folder, exercises = course.root / SOURCE / assignment.id, assignment.exercises_folder
-    write_whole(
-        folder / ".gitignore", b"*\n"
-    )  # source/ is made from solutions/, so git need not track it
+    # source/ is made from solutions/, so git need not track it
+    write_whole(folder / ".gitignore", b"*\n")
     catalogue = Catalogue(course)
 
     def log_stale(stale: int) -> AbstractContextManager[Callable[[], None]]:
         if stale:
-            converter.log.info(
-                f"recording what changed in solutions/ and grader/: {stale} exercises, maybe "
-                "minutes"
-            )
+            changed = f"what changed in solutions/ and grader/: {stale} exercises"
+            converter.log.info(f"recording {changed}, maybe minutes")
         return nullcontext(lambda: None)
 
-    release_paths = write_release(
-        course, catalogue, assignment.exercises, usable_cpu_count(), log_stale
-    )
-    files = {folder / path.relative_to(exercises): path.read_bytes() for path in release_paths}
+    jobs = usable_cpu_count()
+    released = write_release(course, catalogue, assignment.exercises, jobs, log_stale)
+    files = {folder / path.relative_to(exercises): path.read_bytes() for path in released}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
         notebook = stub_notebook(source, exercise.id, catalogue.checks(exercise))
@@ -159,14 +155,13 @@ def _autograde(
     handed_in = Path(directory.root) / directory.submitted_directory
     work = to_grade(course, handed_in, [assignment], ())
     with_submission = {submission.student for submission in work.submissions}
-    work = replace(
-        work,
-        submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)],
-    )
-    # A whole folder that is left out is worth a warning. nbgrader copies other files, and warns of
-    # none.
+    selected = [s for s in work.submissions if fnmatchcase(s.student, directory.student_id)]
+    work = replace(work, submissions=selected)
     for entry in work.not_graded:
-        (log.info if "/" in entry.path else log.warning)(str(entry))
+        # A whole folder that is left out is worth a warning. nbgrader copies other files, and warns
+        # of none.
+        report = log.info if "/" in entry.path else log.warning
+        report(str(entry))
     decisions = Decisions.of_course(course)
     on_roster = set[str]()
     if course.file.roster:
@@ -174,53 +169,48 @@ def _autograde(
     names = on_roster | {folder.name for folder in handed_in.iterdir()}
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
-    source = root / SOURCE / assignment.id
-    extra_files = [
-        path.relative_to(source)
-        for path in source.rglob("*")
-        if path.is_file() and path.suffix != ".ipynb"
-    ]
-    # Feedback needs no files beside the notebooks, except the figures that lessons show.
     converter.exclude_overwriting = {
-        assignment.id: [str(path) for path in extra_files if path.parts[0] != "figures"]
+        assignment.id: [str(path) for path in _without_use(root / SOURCE / assignment.id)]
     }
     # Always seed 0, because submissions are graded at different times.
     plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
     (root / ".course").mkdir(exist_ok=True)
     with ExitStack() as stack:
-        staged = Path(
-            stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course"))
-        )
+        temporary = TemporaryDirectory(prefix="submitted-", dir=root / ".course")
+        staged = Path(stack.enter_context(temporary))
         _stage_submissions(course, work, staged, log)
         writer = stack.enter_context(GradebookWriter(course, directory.db_url, [assignment]))
         judge = stack.enter_context(closing(SteadyJudge(plan)))
         judge.wait()
         grading = Grading(assignment, judge, writer, decisions, work)
-        late = (
-            [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
-        )
-        converter.autograde_preprocessors = [
-            grading,
-            *late,
-            "nbgrader.preprocessors.CheckCellMetadata",
-        ]
+        preprocessors = [grading, "nbgrader.preprocessors.CheckCellMetadata"]
+        if assignment.row.due is None:  # then nbgrader itself computes penalties
+            preprocessors.insert(1, "nbgrader.preprocessors.AssignLatePenalties")
+        converter.autograde_preprocessors = preprocessors
         stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
         directory.submitted_directory = str(staged.relative_to(root))
         start()
-        absent = matching(sorted(on_roster - with_submission), directory.student_id)
-        grading.enter_absent(absent)
+        grading.enter_absent(matching(sorted(on_roster - with_submission), directory.student_id))
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.excused:
         log.warning(f"{', '.join(grading.excused)}: {NO_EXCUSES}")
     if grading.not_graded:
-        message = (
-            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a "
-            "grade by hand"
-        )
         raise CourseFault(
-            f"{message}. Next: what stands above, then the same command again with --force"
+            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade "
+            "by hand. Next: what stands above, then the same command again with --force"
         )
+
+
+def _without_use(source: Path) -> Iterator[Path]:
+    """Yield the files beside an assignment's notebooks in source/ that no feedback needs.
+
+    Only the figures that lessons show are needed.
+    """
+    for path in source.rglob("*"):
+        relative = path.relative_to(source)
+        if path.is_file() and path.suffix != ".ipynb" and relative.parts[0] != "figures":
+            yield relative
 
 
 def _stage_submissions(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
@@ -237,11 +227,10 @@ def _stage_submissions(course: Course, work: ToGrade, folder: Path, log: Any) ->
     for submission in work.submissions:
         student, target = submission.student, folder / submission.student / submission.assignment.id
         if re.search(r"[*?[]", student):
-            problem = (
+            raise CourseFault(
                 f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this "
-                "student out"
+                "student out. Nobody is graded. Next: rename the folder"
             )
-            raise CourseFault(f"{problem}. Nobody is graded. Next: rename the folder")
         try:
             target.mkdir(parents=True)
             for exercise in submission.assignment.exercises:
@@ -249,19 +238,14 @@ def _stage_submissions(course: Course, work: ToGrade, folder: Path, log: Any) ->
                 (target / exercise.notebook.name).write_text(text, encoding="utf-8")
             if (time := work.handed_in.get(submission)) and time.time is not None:
                 (target / TIMESTAMP).write_text(f"{time.time:%Y-%m-%d %H:%M:%S.%f %z}")
-                try:
+                secret = secrets.token_hex()  # without it, release_feedback stops for all students
+                with suppress(Unreadable):
                     secret = read_text(submission.folder / SECRET, 1)
-                except Unreadable:
-                    secret = (
-                        secrets.token_hex()
-                    )  # without it, release_feedback stops for all students
                 (target / SECRET).write_text(secret)
             elif os.path.lexists(submission.folder / TIMESTAMP):
                 problem = f"contains no valid time, so {student} is not late"
-                log.warning(
-                    f"{submission.folder / TIMESTAMP} {problem}. Next: mend it, then this again"
-                    " with --force"
-                )
+                next_step = "mend it, then this again with --force"
+                log.warning(f"{submission.folder / TIMESTAMP} {problem}. Next: {next_step}")
         except OSError as error:
             raise CourseFault(
                 f"nothing was graded ({error}). Next: mend that, then the same command again"
@@ -296,37 +280,25 @@ class Grading:
         context = resources["nbgrader"]
         if self._current is None or self._current.student != context["student"]:
             self._current = self._grade(str(context["student"]))
-        exercise = next(
-            exercise
-            for exercise in self.assignment.exercises
-            if exercise.stem == context["notebook"]
-        )
-        result = next(
-            exercise_result
-            for exercise_result in self._current.exercises
-            if exercise_result.id == exercise.id
-        )
+        exercise = next(e for e in self.assignment.exercises if e.stem == context["notebook"])
+        result = next(e for e in self._current.exercises if e.id == exercise.id)
         graded_cells = {
             cell.grade_id: cell for cell in read_released(exercise).graded_cells if cell.checks
         }
         for cell in nb.cells:
             if graded_cell := graded_cells.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
-                cell.outputs = [
-                    new_output("stream", name="stdout", text=group_report(result, graded_cell))
-                ]
+                text = group_report(result, graded_cell)
+                cell.outputs = [new_output("stream", name="stdout", text=text)]
         return nb, resources
 
     def _grade(self, student: str) -> Result:
         """Grade the submission of a student, enter the final scores, and return the result."""
-        submission = next(
-            submission for submission in self.work.submissions if submission.student == student
-        )
+        submission = next(s for s in self.work.submissions if s.student == student)
         graded = self.judge.grade(submission)
         self.faults += graded.faults
         result = graded.result.model_copy(update={"handed_in": self.work.handed_in.get(submission)})
-        result = final(
-            with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions
-        )
+        result = with_not_readable(result, self.work.not_readable.get(submission, ()))
+        result = final(result, self.decisions)
         self._enter(result)
         self.not_graded += [f"{student}: {exercise_id}" for exercise_id in result.not_graded]
         return result
