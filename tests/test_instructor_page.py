@@ -1,59 +1,42 @@
-"""The commands of docs/instructor.md run from top to bottom, each on what those above it made."""
+"""The blocks of the term in docs/instructor.md run as they stand, one after the other."""
 
 import re
-import zipfile
+import shutil
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.make import REPOSITORY, TINY, copy_course
-
-FILLED = {
-    "DOWNLOAD": "submissions.zip",
-    "ASSIGNMENT/EXERCISE": "averages/running_median",
-    "ASSIGNMENT": "averages",
-}
-FILLED |= {"ada/EXERCISE": "lovelaceada_12345/running_mean"}
-_COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)
+from tests.make import REPOSITORY, git, run
 
 pytestmark = pytest.mark.journey
 
-
-def commands() -> list[list[str]]:
-    """Return those of the page, with real names for what stands in capitals."""
-    page = (REPOSITORY / "docs" / "instructor.md").read_text(encoding="utf-8")
-    rows = []
-    for line in _COMMAND.findall(page):
-        rows.append([FILLED.get(word, word) for word in line.split()])
-    return rows
+_COMMANDS = re.compile(r"^ {4}.*\n", re.MULTILINE)
+_OUTPUT = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv", ".*cache", ".course", "results*", "*.pyc")
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
-    """A small course, and what Canvas gives for a class of two."""
-    folder = copy_course(TINY, tmp_path / "course")
-    solution = (TINY / "solutions" / "averages" / "01_running_mean.py").read_text()
-    with zipfile.ZipFile(folder / "submissions.zip", "w") as archive:
-        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", solution)
-        archive.writestr(
-            "bartokbela_12346_678902_01_running_mean.py", "def running_mean(x):\n    return x\n"
-        )
+def clone(tmp_path: Path) -> Path:
+    """A copy of this repository as git would clone it, with the environment of these tests."""
+    folder = shutil.copytree(REPOSITORY, tmp_path / "manyheads", ignore=NOT_IN_A_CLONE)
+    (folder / ".venv").symlink_to(sys.prefix)
+    git(folder, "init")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "As handed out")
     return folder
 
 
-def test_every_command_for_an_instructor_runs_in_its_order(run_course, course):
-    assert len(commands()) >= 15
-    for command in [["release"], *commands()]:  # what this engine has made comes first
-        if command == ["verify"]:
-            command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
-        completed = run_course(*command, cwd=course)
-        assert completed.returncode == 0, (
-            f"course {' '.join(command)}\n{completed.stdout}{completed.stderr}"
-        )
-    for path in (
-        "results/report/index.html",
-        "../class/course.yaml",
-        "../autograder.zip",
-        "../my-course/course.yaml",
-    ):
-        assert (course / path).exists(), path
+def test_every_block_for_an_instructor_runs_as_it_stands(clone: Path) -> None:
+    page = (clone / "docs" / "instructor.md").read_text(encoding="utf-8")
+    steps = page.partition("\n## One term")[2].partition("\n## ")[0].split("\n### ")[1:]
+    assert len(steps) >= 8
+    script = "exec 2>&1\nset -e\n"
+    for step in steps:
+        script += "echo @@\n" + textwrap.dedent("".join(_COMMANDS.findall(step)))
+    completed = run("bash", "-c", script, cwd=clone, COLUMNS="200")
+    assert completed.returncode == 0, completed.stdout
+    for step, printed in zip(steps, completed.stdout.split("@@\n")[1:], strict=True):
+        for line in "".join(_OUTPUT.findall(step)).splitlines():
+            assert line in printed, f"step {step.splitlines()[0]} printed\n{printed}"
