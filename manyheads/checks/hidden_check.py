@@ -403,8 +403,8 @@ class Evidence:
         """
         for value in values:
             if not isinstance(value, _TYPES_OF_VALUES):
-                kind = type(value).__name__
-                raise TypeError(f"evidence shows no {kind}: pass a number, a shape or a text")
+                type_name = type(value).__name__
+                raise TypeError(f"evidence shows no {type_name}: pass a number, a shape or a text")
         self._sentence, self._values = sentence, values
 
     def __str__(self) -> str:

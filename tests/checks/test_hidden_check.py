@@ -1,6 +1,7 @@
 """Evidence: a sentence and the values in it, which can be shown in two ways."""
 
 import pytest
+import torch
 
 from manyheads.checks import CheckFailed, Evidence, Number, Sizes, expect
 from manyheads.checks.hidden_check import Draw, Value
@@ -53,3 +54,8 @@ def test_sizes_that_follow_and_cannot_differ_are_refused() -> None:
     sizes = Sizes(nh=[1], hd=[4, 5], C=lambda s, draw: s.nh * s.hd)
     with pytest.raises(ValueError, match=r"^nh, hd, C are not all different in 10000 draws"):
         sizes(Draw(1))
+
+
+def test_evidence_takes_no_tensor() -> None:
+    with pytest.raises(TypeError, match="shows no Tensor: pass a number, a shape or a text"):
+        Evidence("{} heads are right", torch.tensor(3))
