@@ -7,6 +7,7 @@ exports read these counts, and count nothing themselves.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")
 BINS = 10  # the histogram of totals has as many bins, and one more for totals with all points
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 EVERY = "every exercise"
+# Smaller groups say little about a class. Classmates may also guess who made a rare mistake.
+MIN_ATTEMPTS = 3
+_COMMENT = re.compile(r"\s*#.*")
 
 # Groups of attempts that show no misconception, with the diagnoses that put an attempt in one.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
@@ -266,6 +270,8 @@ class Named(NamedTuple):
             these attempts.
         together: The title of each other misconception that the same attempts have, and in how many
             of these attempts.
+        wrong_line: A line that is proved to be wrong in an attempt with this misconception alone,
+            or "". Its comment is cut off, because a comment may contain a name.
     """
 
     id: str
@@ -275,17 +281,18 @@ class Named(NamedTuple):
     exercises: dict[str, int]
     alternatives: list[tuple[str, int]]
     together: list[tuple[str, int]]
+    wrong_line: str = ""
 
 
 def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, the most frequent ones first.
 
     They are sorted by the number of students, then by the number of attempts. Each attempt comes
-    with its student.
+    with its student. Attempts that are not graded are left out.
     """
     rows_by_id: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
-        for misconception in misconceptions_of(exercise):
+        for misconception in misconceptions_of(exercise) if exercise.is_graded else ():
             rows_by_id[misconception.id].append((student, exercise, misconception))
     misconceptions = []
     for id_, rows in rows_by_id.items():
@@ -307,9 +314,21 @@ def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]
                 exercises,
                 either.most_common(),
                 together.most_common(),
+                next(filter(None, (_wrong_line(exercise) for _, exercise, _ in rows)), ""),
             )
         )
     return sorted(misconceptions, key=lambda entry: (-len(entry.names), -entry.attempts))
+
+
+def _wrong_line(exercise: ExerciseResult) -> str:
+    """Return the code of the first line that is proved to be wrong, without its comment.
+
+    Return "" if the attempt has several misconceptions, or if the edit only adds code to the line.
+    """
+    if len(misconceptions_of(exercise)) != 1 or not exercise.lines:
+        return ""
+    before, _, after = exercise.lines[0].edit.partition(" → ")
+    return "" if before in after else _COMMENT.sub("", before)
 
 
 class Column:
@@ -320,14 +339,15 @@ class Column:
         number: Its number, as in the name of its file.
         label: Its number and title.
         max_score: The most points that it gives.
-        attempts: The number of students who handed something in.
+        counted: Each attempt that counts, with its student. All numbers here are about these.
+        attempts: How many attempts count.
         not_graded: The number of attempts that are not graded.
         full: The number of attempts with all points.
-        mean: The mean score of the graded attempts that were handed in, or None if there are none.
-        spread: The number of students in each of SHARES.
+        mean: The mean score of the graded attempts, or None if there are none.
+        spread: The number of graded attempts in each of SHARES.
         misconceptions: The misconceptions of the graded attempts.
         groups: The number of attempts in each of GROUPS that has any.
-        checks: For each check its id, its title, how many attempts passed it, and how many have it.
+        checks: For each check its id, its title, and how many attempts passed it.
     """
 
     def __init__(
@@ -340,40 +360,30 @@ class Column:
     ) -> None:
         """Count these attempts, which must be at least one.
 
-        Attempts of strangers, and excused ones, count in `checks` only. If no attempt is left
-        without the excused ones, these count.
+        Attempts of strangers, excused attempts and exercises without a file do not count.
+        If no student is left without the excused ones, these count.
         """
         enrolled = [attempt for attempt in all_attempts if attempt[0] not in strangers]
         attempts = [attempt for attempt in enrolled if not attempt[1].excused] or enrolled
-        counting = [exercise for _, exercise in attempts]
-        graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [exercise for exercise in counting if _is_handed_in(exercise)]
-        scores = [exercise.score for exercise in handed_in if exercise.score is not None]
+        self.counted = [attempt for attempt in attempts if _is_handed_in(attempt[1])]
+        handed_in = [exercise for _, exercise in self.counted]
+        graded = [exercise for exercise in handed_in if exercise.is_graded]
+        scores = [exercise.score for exercise in graded if exercise.score is not None]
         groups = Counter(map(group_of, handed_in))
-        spread = Counter(
-            share(exercise.score, exercise.max_score)
-            for exercise in graded
-            if exercise.score is not None
+        self.id, self.number, self.label = id_, number, label
+        self.max_score = all_attempts[0][1].max_score
+        spread = Counter(share(score, self.max_score) for score in scores)
+        titles = {check.id: check.title for _, entry in all_attempts for check in entry.checks}
+        outcomes = Counter(
+            (check.id, check.outcome) for exercise in handed_in for check in exercise.checks
         )
-        checks = [check for _, exercise in all_attempts for check in exercise.checks]
-        titles = {check.id: check.title for check in checks}
-        check_counts = Counter(check.id for check in checks)
-        passed = Counter(check.id for check in checks if check.outcome == "passed")
-        self.id, self.number, self.label, self.max_score = (
-            id_,
-            number,
-            label,
-            all_attempts[0][1].max_score,
-        )
-        self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
-        self.full = sum(exercise.score == exercise.max_score for exercise in graded)
+        self.attempts, self.not_graded = len(handed_in), len(handed_in) - len(graded)
+        self.full = spread[len(SHARES) - 1]
         self.mean = mean(scores) if scores else None
         self.spread = [spread[i] for i in range(len(SHARES))]
-        self.misconceptions = most_frequent(attempt for attempt in attempts if attempt[1].is_graded)
+        self.misconceptions = most_frequent(self.counted)
         self.groups = {group: groups[group] for group in GROUPS if groups[group]}
-        self.checks = [
-            (id_, title, passed[id_], check_counts[id_]) for id_, title in titles.items()
-        ]
+        self.checks = [(id_, title, outcomes[id_, "passed"]) for id_, title in titles.items()]
 
 
 def _is_handed_in(exercise: ExerciseResult) -> bool:
@@ -393,10 +403,12 @@ class AssignmentView:
         max_score: The most points that the assignment gives.
         mean: The mean of the totals, or None if there is no total.
         median: The median of the totals, or None if there is no total.
-        totals: The number of submissions in each class of totals.
+        totals: The number of submissions in each class of totals. Their sum is the number of
+            submissions that count.
         columns: Its exercises.
         rows: Its students.
-        misconceptions: Its misconceptions, the most frequent ones first.
+        misconceptions: Its misconceptions, the most frequent ones first. Like `alike` and `groups`,
+            they are about the attempts that count.
         alike: Groups of attempts that give the same replies and that no misconception explains:
             they made the same mistake. Each has the exercise, the digest of the replies, and the
             students.
@@ -443,9 +455,14 @@ class AssignmentView:
         self.rows += [
             _row_of_absent(self.columns, name, self.max_score, members.zero) for name in self.absent
         ]
-        self.misconceptions, self.alike = most_frequent(attempts), _alike(attempts)
+        # sorted by student, because the page lists the names of each count
+        counted = sorted(
+            (attempt for column in self.columns for attempt in column.counted),
+            key=lambda attempt: attempt[0],
+        )
+        self.misconceptions, self.alike = most_frequent(counted), _alike(counted)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for student, exercise in attempts:
+        for student, exercise in counted:
             groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
         self.groups = [(group, groups[group]) for group in GROUPS if group in groups]
         self.troubles = []
@@ -545,13 +562,15 @@ class ClassView:
 def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, str, list[str]]]:
     """Return the groups of unexplained attempts with the same replies, the largest groups first.
 
-    A group has at least two attempts.
+    A group has at least MIN_ATTEMPTS.
     """
     students_by_answer: dict[tuple[str, str], list[str]] = defaultdict(list)
     for student, attempt in attempts:
         if attempt.answers and group_of(attempt) == UNEXPLAINED:
             students_by_answer[attempt.id, attempt.answers].append(student)
-    groups = [(*key, names) for key, names in students_by_answer.items() if len(names) > 1]
+    groups = [
+        (*key, names) for key, names in students_by_answer.items() if len(names) >= MIN_ATTEMPTS
+    ]
     return sorted(groups, key=lambda group: -len(group[2]))
 
 

@@ -26,7 +26,7 @@ from manyheads.report.pages import student_page, write_pages
 from manyheads.report.report_content import Labels
 from manyheads.report.score_exports import FORMATS
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
-from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 from manyheads.submission.roster_and_times import Roster, Student
 from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
@@ -188,12 +188,54 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
         graded_result("cat", exercise("a", VIEW)),
     )
     view, axis = assignment.misconceptions
+    assert view.wrong_line == axis.wrong_line == "", "no line is proved"
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
     assert view == Named(
         "wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together
     )
     assert (axis.alternatives, axis.together) == ([], [("You viewed.", 1)])
+
+
+@pytest.mark.parametrize(
+    ("attempts", "wrong_line"),
+    [
+        ([("x = a  # by Bo → x = b  # by Bo", [VIEW])], "x = a"),
+        ([("", [VIEW]), ("x = a → x = b", [VIEW])], "x = a"),
+        ([("x = a → x = b", [VIEW, AXIS])], ""),
+        ([("x = a → y = 1 x = a", [VIEW])], ""),
+    ],
+    ids=["without its comment", "of any attempt", "of one mistake", "of no line that is missing"],
+)
+def test_a_misconception_has_a_line_of_wrong_code(
+    attempts: list[tuple[str, list[Diagnosed]]], wrong_line: str
+) -> None:
+    results = []
+    for edit, named in attempts:
+        lines = (ProvedLine(line=1, edit=edit),)
+        results.append(graded_result("ada", exercise("a", *named, lines=lines)))
+    assert part_of(*results).misconceptions[0].wrong_line == wrong_line
+
+
+def test_every_count_is_about_the_same_attempts() -> None:
+    wrong = exercise("a", VIEW)
+    missing = exercise("a", outcome="missing")
+    assignment = part_of(
+        *(graded_result(student, wrong) for student in ("ada", "ben")),
+        graded_result("cat", FAILED),
+        graded_result("dan", missing, exercise("b")),
+        graded_result("eve", EXCUSED.model_copy(update={"diagnosis": (VIEW,)}), exercise("b")),
+        graded_result("mal", wrong),
+        roster=("ada", "ben", "cat", "dan", "eve", "zoe"),
+    )
+    column = assignment.columns[0]
+    assert (column.attempts, sum(column.spread), column.spread[0]) == (3, 3, 3)
+    assert [named.names for named in assignment.misconceptions] == [["ada", "ben"]]
+    assert column.misconceptions == assignment.misconceptions
+    assert column.groups == {UNEXPLAINED: 1}
+    assert assignment.groups == [(UNEXPLAINED, {"cat": ["01 A"], "dan": ["02 B"], "eve": ["02 B"]})]
+    assert column.checks == [("split", "split", 0)]
+    assert sum(count for _, count in assignment.totals) == 5
 
 
 def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
@@ -220,16 +262,16 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
         return graded_result(student, exercise("a", *named, answers=answers))
 
     results = [
-        wrong_result("ada", "f00"),
-        wrong_result("ben", "f00"),
+        *(wrong_result(student, "f00") for student in ("ada", "ben", "bob")),
         wrong_result("cat", "bad"),
+        wrong_result("col", "bad"),
         wrong_result("dan", "f00", VIEW),
-        wrong_result("eve", ""),
+        *(wrong_result(student, "") for student in ("eve", "fay", "gil")),
     ]
-    assert part_of(*results, wrong_result("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
+    assert part_of(*results).alike == [("a", "f00", ["ada", "ben", "bob"])], "two are no group"
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
     says = (
-        "<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
+        "<b>3</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
         'href="students/ada'
     )
     assert says in page
@@ -439,7 +481,7 @@ def test_the_class_page_says_so_and_has_no_points_for_it(
 def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
     page = student_page(ClassView([ADA]), [ADA])
     text = " ".join(re.sub("<[^>]*>", " ", page.partition("<main")[2]).split())
-    assert "heads not graded: 1 of 2" in text
+    assert "heads points not graded: 1 of 2 exercises done 1 of 2" in text
     assert f"mask not graded {SAID}" in text
     assert "does" not in text.partition("? mask")[2]
     report = " ".join(" ".join(make.printed_lines(exercise_report(ADA.exercises[1]), 80)).split())

@@ -207,7 +207,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(
                     "Ada Lovelace u1 Many Heads, 27 November 2026 Next: course check dance, for "
                     "04 The dance."
                 ),
-                "Heads 6 / 12 Handed in 2026-11-26 12:00 UTC",
+                "Heads points 6 / 12 exercises done 1 of 3 handed in 2026-11-26 12:00 UTC",
                 "– mask: not handed in 0 / 2 Graded on",
             ],
             "0–",
@@ -224,9 +224,10 @@ def test_on_a_students_page_stands(
     assert [phrase for phrase in says if phrase not in page.text] == []
     assert silent not in page.text
     assert "Bitdiddle" not in page.text, "it names nobody else"
-    assert page.links() == ["#main"], "and leads nowhere"
+    assert [link for link in page.links() if not link.startswith("#")] == [], "and leads nowhere"
 
 
+CRASHING = graded_result("fay", CRASHED)
 WEAK = graded_result("ben", GOOD, isolation="process")
 CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
 
@@ -237,14 +238,17 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
         pytest.param(
             [graded_result("ada", GOOD)],
             {},
-            ["1 submission"],
-            ["can be forged", "#lines-1"],
+            ["Misconceptions None was found. Scores Submissions by their share", "#scores-1"],
+            ["can be forged", "#lines-1", "In fewer than 3 attempts"],
             id="a level that holds",
         ),
         pytest.param(
             [WEAK],
             {},
-            ["Graded below the isolation level namespaces: 1 of 1 (process)."],
+            [
+                "submissions 1 mean 4.00 of 4 median 4 of 4 all points 1 of 1",
+                "Graded below the isolation level namespaces: 1 of 1 (process).",
+            ],
             [],
             id="a weak level",
         ),
@@ -308,7 +312,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             [
                 "Ada Lovelace u1 | Tuesday | 4",
                 "all Friday Tuesday",
-                "Ben Bitdiddle u2 | You viewed straight.",
+                "In 1 of 1 attempts 1 attempt: 1 in dance Who Ben Bitdiddle u2",
             ],
             [],
             id="names and sections",
@@ -317,7 +321,8 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             [graded_result("u1", GOOD)],
             {"members": PEOPLE},
             [
-                "2 on the roster handed in nothing: u2, u3",
+                "handed in nothing 2 of 3 on the roster",
+                "2 on the roster handed in nothing Ben Bitdiddle, Cat",
                 "Ben Bitdiddle u2 | Friday | – | –",
                 "Ben Bitdiddle u2 | –",
             ],
@@ -327,8 +332,11 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
         pytest.param(
             [graded_result("u1", GOOD), graded_result("zoe", BAD)],
             {"members": PEOPLE},
-            ["1 not on the roster, in no mean and no histogram: zoe"],
-            [],
+            [
+                "submissions 2 1 of them count handed in nothing 2 of 3 on the roster",
+                "1 not on the roster, in no count, no mean and no histogram: zoe",
+            ],
+            ["You viewed straight."],
             id="who is not on the roster",
         ),
     ],
@@ -340,6 +348,40 @@ def test_on_the_class_page_stands(
     text = f"{page.text} {page.links()}"
     assert [phrase for phrase in says if phrase not in text] == []
     assert [phrase for phrase in silent if phrase in text] == []
+
+
+def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path: Path) -> None:
+    scale = BAD.model_copy(update={"diagnosis": (SCALE,), "lines": LINES[:1]})
+    rare = exercise(*SEEN, id_="mask", named=(VIEW,))
+    results = [graded_result(student, scale, rare) for student in ("u1", "u2")]
+    write(
+        tmp_path,
+        *results,
+        graded_result("u3", scale),
+        CRASHING,
+        members=PEOPLE,
+        labels=LABELS,
+        left_out=["u9.json"],
+    )
+    page = Seen(tmp_path / "without-names.html")
+    shown = "3 attempts You did not scale. One such line: q <b> 3 in 04 The dance"
+    rest = "In fewer than 3 attempts, and not shown: 1 misconception."
+    assert [phrase for phrase in (shown, rest) if phrase not in page.text] == []
+    names = (
+        "u1",
+        "Ada",
+        "Ben",
+        "Cat",
+        "fay",
+        "Tuesday",
+        "u9",
+        VIEW.title,
+        "k 3",
+        "students/",
+    )
+    text = f"{page.text} {page.elements}"
+    assert [name for name in names if name in text] == []
+    assert "script" not in [tag for tag, _ in page.elements]
 
 
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
@@ -383,7 +425,7 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(
     tmp_path: Path, name: str
 ) -> None:
     page = write(tmp_path, graded_result(name, GOOD))
-    (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
+    (link,) = [link for link in Seen(page).links() if link.startswith("students/")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
     assert target.parent == tmp_path / "students"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...student.pictures import Key, Picture
 
 CLASS, STUDENTS = "index.html", "students"
+WITHOUT_NAMES = "without-names.html"  # the class page to show in class
 GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
 
@@ -40,7 +41,9 @@ def write_pages(
     not_graded: Sequence[NotGraded] = (),
     of_class: Collection[str] = (),
 ) -> Path:
-    """Write the class page and a page for each student, and return the path of the class page.
+    """Write the pages of the class and of each student, and return the path of the class page.
+
+    The class has a second page without names.
 
     Pages in `folder` that an earlier report wrote for other students are deleted.
 
@@ -65,13 +68,16 @@ def write_pages(
         "sections": sorted(sections),
         "left_out": left_out,
         "not_graded": not_graded,
+        "WITHOUT_NAMES": WITHOUT_NAMES,
     }
     # only a page with this mark was written by this program, and may be deleted
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with os_error_as_fault(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
-        write_whole(folder / CLASS, pages.get_template("class.html.j2").render(context).encode())
+        for name, template in ((CLASS, "class.html.j2"), (WITHOUT_NAMES, "without_names.html.j2")):
+            page = pages.get_template(template).render(context, with_names=name == CLASS)
+            write_whole(folder / name, page.encode())
         for path in (folder / STUDENTS).glob("*.html"):  # pages of an earlier report
             if (
                 path.name not in names.values()
