@@ -420,8 +420,8 @@ def report(
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the
     class, one a student.
 
-    The pages need no network: open index.html from the disk, or hand a student's page to its
-    student. It names nobody else.
+    The pages need no network: open index.html from the disk, show without-names.html in class, or
+    hand a student's page to its student. It names nobody else.
 
     Example: `course report results`, or `course report results --submitted submitted` for pages
         with pictures.

@@ -10,5 +10,5 @@ that rich prints. Only `pages.write_pages` writes files. The steps, in order:
 3. `command_name` replaces `course` in a message by the name that the reader can copy.
 
 For example, `course report` passes a `ClassView` to `terminal.class_exercises`, and to
-`pages.write_pages`, which writes index.html and a page for each student.
+`pages.write_pages`, which writes two pages of the class and a page for each student.
 """

@@ -321,7 +321,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             [graded_result("u1", GOOD)],
             {"members": PEOPLE},
             [
-                "handed in nothing 2 of 3 on the roster",
+                "handed in nothing 2 of 3",
                 "2 on the roster handed in nothing Ben Bitdiddle, Cat",
                 "Ben Bitdiddle u2 | Friday | – | –",
                 "Ben Bitdiddle u2 | –",
@@ -333,7 +333,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             [graded_result("u1", GOOD), graded_result("zoe", BAD)],
             {"members": PEOPLE},
             [
-                "submissions 2 1 of them count handed in nothing 2 of 3 on the roster",
+                "submissions 2 1 of them count handed in nothing 2 of 3",
                 "1 not on the roster, in no count, no mean and no histogram: zoe",
             ],
             ["You viewed straight."],
