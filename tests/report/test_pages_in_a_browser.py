@@ -187,7 +187,7 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
     page = write_pages(ClassView(results, ClassList(Roster(tuple(students)))), tmp_path)
     browser.open(page, PHONE)
     assert browser.complaints == []
-    rows = [f"Person {n} {r.student}" for n, r in enumerate(results)]
+    rows = [f"Person {n}\n{r.student}" for n, r in enumerate(results)]
     assert browser.js(SHOWN) == rows
     browser.js(TYPED.format(what="section", value="b"))
     assert browser.js(SHOWN) == rows[1::2]
@@ -297,7 +297,7 @@ def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(
     assert big.stat().st_size < 3_000_000
     browser.open(big)
     assert browser.complaints == []
-    assert "submissions\n1000\n" in browser.js("document.querySelector('.cards').innerText")
+    assert "Submissions\n1000\n" in browser.js("document.querySelector('.cards').innerText")
     assert browser.js("document.querySelectorAll('.scores tbody tr').length") == 1000
     assert browser.js("document.querySelectorAll('.grid td').length") == 8 * 15 * 1001
     assert browser.js("document.querySelectorAll('details[open]').length") == 0
