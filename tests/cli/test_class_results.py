@@ -582,7 +582,9 @@ def test_submitted_draws_wrong_answers_beside_the_expected_ones(
     assert "\n1 of 1 wrong attempt has pictures, drawn in " in completed.stdout
     page = (results / "report" / "students" / "ben.html").read_text(encoding="utf-8")
     assert "running_mean(x): the largest difference is " in page
-    assert "<svg" not in (results / "report" / "students" / "ada.html").read_text(encoding="utf-8")
+    assert "<figure" not in (results / "report" / "students" / "ada.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_folder_that_holds_nobody_of_these_results_is_named(
