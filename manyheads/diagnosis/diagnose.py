@@ -8,7 +8,7 @@ those that explain the syndrome by mutants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Literal
 
@@ -44,10 +44,10 @@ from .match import (
     exceptions_before_answers,
     exceptions_of_one_kind,
     explain,
+    fixed_number_misconceptions,
     mutants,
     near_matches,
     nondeterministic_mutants,
-    of_one_number,
     other_parameters,
     parametric_mutants,
     recorded_pairs,
@@ -91,8 +91,9 @@ def exceptions(response: Response) -> list[Candidate]:
 def answers(response: Response) -> list[Candidate]:
     """Return the misconceptions that single answers prove.
 
-    A call with an exception that proves one is left out. So is a call that must be refused if its
-    function never returns a tensor: it cannot be said to accept an invalid input.
+    A call counts only if it has no exception that proves one. A call that must be refused counts
+    only if its function returns a tensor in some call: otherwise it cannot be said to accept an
+    invalid input.
     """
     raised = misconceptions_of_exceptions(response.written, response.mutates)
     names = dict[int, str]()
@@ -113,11 +114,11 @@ def rounded_answers(response: Response) -> list[Candidate]:
 
 
 def guards(response: Response) -> list[Candidate]:
-    """Return a guard that refuses allowed inputs, and candidates for the calls behind it.
+    """Return a guard that refuses allowed inputs, and candidates for the calls that pass it.
 
     A guard is a test of sizes that raises. The code behind it does not run, so the refused calls
-    are left out when the other calls are explained. If the calls behind it show a size off the
-    wrong axis, the guard follows from that. Return none in each of these cases:
+    are left out when the other calls are explained. If these show a size off the wrong axis
+    (WRONG_AXIS), the guard is evidence of that, too. Return none in each of these cases:
 
     1. No guard refuses an allowed input.
     2. An allowed call shows direct evidence that is no exception.
@@ -139,30 +140,28 @@ def guards(response: Response) -> list[Candidate]:
     is_inverted = any(guard.inverted for guard in refused.values())
     let_through = {i for i in response.odd_refusals if is_inverted and written[i].reply.raised}
     remainder = response.without_calls(refused.keys() | let_through)
-    behind = explain(remainder)
-    stopped = raised.keys() & remainder.syndrome.keys()
-    if not behind and not stopped <= direct.keys():
+    explanations = explain(remainder)
+    raising = raised.keys() & remainder.syndrome.keys()
+    if not explanations and not raising <= direct.keys():
         return []
-    # The guard then compares the size of the wrong axis, too, and is right about the right one.
-    is_of_wrong_axis = any(candidate.id == WRONG_AXIS for candidate in behind)
+    # With WRONG_AXIS, the guard tests the size of the wrong axis, and would be right otherwise.
+    is_of_wrong_axis = any(candidate.id == WRONG_AXIS for candidate in explanations)
     id_ = WRONG_AXIS if is_of_wrong_axis else REFUSES
-    return [*evidence("guard", dict.fromkeys(refused, id_)), *behind]
+    return [*evidence("guard", dict.fromkeys(refused, id_)), *explanations]
 
 
 def _says_more(response: Response, refused: Mapping[int, Guard]) -> bool:
     """Return whether the explanation says more than that a guard refuses allowed inputs.
 
-    It does in each of these cases:
+    It must name at least one misconception. It then says more in each of these cases:
 
-    1. All mutants of a misconception in it raise in all calls that detect them. So these mutants
-       refuse allowed inputs, too.
+    1. All mutants of a misconception that it names raise in all calls that detect them. So these
+       mutants refuse allowed inputs, too.
     2. It names UNDIVIDED and nothing else, a guard that refuses allowed inputs tests a remainder,
        and the attempt answers an input that it should refuse. So the guard itself shows UNDIVIDED.
     3. The syndrome has a call that no guard refused and no reply proves. So the guards do not
        account for all wrong calls.
     4. Single replies prove every misconception that it names. No guard can change these proofs.
-
-    Without an explanation, return False.
     """
     names = {candidate.id for candidate in response.explanations}
     if any(_only_stops(response, name) for name in names):
@@ -188,12 +187,11 @@ def _only_stops(response: Response, id_: str) -> bool:
 
 
 def dropout_oracles(response: Response) -> list[Candidate]:
-    """Return the misconceptions that violated oracles show in dropout calls.
+    """Return the misconceptions that oracles show in the calls of `Response.unmatched_dropout`.
 
-    These are the calls to which no mutant replies as the attempt does (`unmatched_dropout`).
-
-    The oracles of each check are applied, in their order, to its wrong calls and all its calls with
-    dropout. The first violated one may show a misconception (`shown_by_oracles`).
+    To these calls no mutant replies as the attempt does. The oracles of each check are applied, in
+    their order, to its wrong calls and all its calls with dropout. The first violated one may show
+    a misconception (`shown_by_oracles`).
     """
     unmatched_calls = response.unmatched_dropout
     if not unmatched_calls:
@@ -210,16 +208,18 @@ def symptoms_and_oracles(response: Response) -> list[Candidate]:
     """Return the misconceptions that the symptoms of calls, or violated oracles, show.
 
     Symptoms show a misconception if all mutants with the attempt's symptoms share it: they fail the
-    same calls in the same way. In a call for which an oracle shows one, too, the oracle counts. If
-    the text of a misconception says how its answers look, one of the attempt's answers must look
-    like that. A fixed number is left out, because only a sweep proves it; so is a fixed size if the
-    attempt's text has none.
+    same calls in the same way. If an oracle shows another one in the same call, the oracle counts.
+    A misconception is returned only if
+
+    1. one of the attempt's answers looks as the text of the misconception says, if it says so;
+    2. it is none of the `fixed_number_misconceptions`, which only a sweep proves;
+    3. it is not HARD_CODED, unless the attempt's text has an integer that is likely a size.
     """
     recording, written = response.recording, response.written
     names = pass_fail_match(response) | shown_by_oracles(recording, written)
     directions = {id_: words.shows for id_, words in recording.words.items() if words.shows}
     names = without_other_directions(names, written, directions)
-    excluded = set(of_one_number(recording))
+    excluded = set(fixed_number_misconceptions(recording))
     if not has_written_size(response.source):
         excluded.add(HARD_CODED)
     return evidence("weak", {i: name for i, name in names.items() if name not in excluded})
@@ -289,7 +289,7 @@ def _response(
     """Return the response of an attempt, before any rule is applied.
 
     A call that reaches a function which is not written yet shows nothing about other functions, and
-    is set apart (`Response.unfinished`). A call is left out if other calls make it redundant.
+    is in `Response.unfinished` instead. Redundant calls are left out (`_is_redundant`).
     """
     unfinished, finished = dict[int, ObservedReply](), dict[int, ObservedReply]()
     for i, observation in observations.items():
@@ -337,21 +337,39 @@ def _unmatched_dropout(response: Response) -> Set[int]:
 def _is_redundant(observation: ObservedReply, observations: Collection[ObservedReply]) -> bool:
     """Return whether a call adds no evidence to the evidence of other calls.
 
-    1. A module may move to the meta device after a first call, and leave a tensor behind. The call
-       is redundant if the module also has a device error without the first call. It is redundant,
-       too, if no mask stays behind: other calls show the other tensors that a module keeps.
-    2. A call with meta tensors may raise. It is redundant if it raises because it reads their
-       numbers, and no other device is involved. It is redundant, too, if the function raises on
-       most ordinary inputs as well.
-
-    Ordinary inputs are those that the reference accepts, and that are not on the meta device.
+    Two kinds of calls may be redundant: one with a device error after its module moved to the meta
+    device (`_is_redundant_move`), and one with meta tensors that raises
+    (`_is_redundant_exception`).
     """
     of_function = (peer for peer in observations if peer.function == observation.function)
     if is_moved_after_a_call(observation.call) and device_error(observation):
-        moved_before = [peer for peer in of_function if not is_moved_after_a_call(peer.call)]
-        return not device_misconception(observation) or any(map(device_error, moved_before))
+        return _is_redundant_move(observation, of_function)
     if observation.reply.raised is None or not has_no_numbers(observation.expected):
         return False
+    return _is_redundant_exception(observation, of_function)
+
+
+def _is_redundant_move(observation: ObservedReply, of_function: Iterable[ObservedReply]) -> bool:
+    """Return whether other calls show the device error of a module that moved after a first call.
+
+    They do if the module has a device error without the first call as well. They do, too, if no
+    mask stays behind: other calls show the other tensors that a module keeps.
+    """
+    if not device_misconception(observation):  # after a move, it is "" unless a mask stays behind
+        return True
+    moved_before = (peer for peer in of_function if not is_moved_after_a_call(peer.call))
+    return any(map(device_error, moved_before))
+
+
+def _is_redundant_exception(
+    observation: ObservedReply, of_function: Iterable[ObservedReply]
+) -> bool:
+    """Return whether an exception in a call with meta tensors shows nothing about devices.
+
+    It does not if the attempt reads the numbers of meta tensors, and no other device is involved.
+    Nor does it if the function raises on most ordinary inputs as well: those that the reference
+    accepts, and that are not on the meta device.
+    """
     if needs_meta_numbers(observation) and not device_error(observation):
         return True
     allowed = (peer for peer in of_function if peer.is_allowed)
@@ -366,9 +384,10 @@ def _diagnosis(response: Response) -> Diagnosis:
     1. Exceptions and guards come first, because they stop the code; then an argument that is
        changed in place; then explanations; then other evidence. A function that is not written
        comes last, because it shows nothing about the functions that are.
-    2. Direct evidence is left out if it is the consequence of layers that are not registered.
-    3. An explanation is left out if evidence shows its misconception or one of its alternatives.
-       The one that evidence shows is named instead.
+    2. Direct evidence does not count in calls that fail because layers are not registered
+       (`_consequences`).
+    3. If evidence shows the misconception of an explanation or one of its alternatives, only the
+       one that evidence shows is named.
     4. If nothing explains the wrong values, and the evidence cannot be their cause, the evidence
        goes to `Diagnosis.also`.
     """
@@ -393,7 +412,7 @@ def _diagnosis(response: Response) -> Diagnosis:
     if MUTATED in ids:  # it is named before the gradient that it cuts
         order.append(MUTATED)
     order += [*alternatives, *ids]
-    # Weights that the attempt was not given need no explanation of their numbers.
+    # If layers are not registered, the attempt was not given its weights: all numbers differ.
     is_cause = bool(response.explanations or consequences) or _can_cause(response, proven)
     causes, also = (order, []) if is_cause else ([], order)
     words = response.recording.words
@@ -436,10 +455,10 @@ def _misconceptions_of_unwritten(response: Response) -> list[str]:
 
 
 def _can_cause(response: Response, proven: Mapping[int, str]) -> bool:
-    """Return whether the evidence can be the cause of all wrong values that it does not show.
+    """Return whether the evidence can be the cause of all wrong calls without evidence.
 
-    Wrong refusals (`odd_refusals`) need no cause. Code behind a guard does not run, so nothing
-    needs a cause if a guard is evidence.
+    `Response.odd_refusals` need no cause. If a guard is evidence, no call needs one: the code
+    behind the guard does not run.
     """
     names, syndrome = {*proven.values()}, response.syndrome.keys()
     unexplained = syndrome - proven.keys() - response.odd_refusals
@@ -451,8 +470,8 @@ def _can_cause(response: Response, proven: Mapping[int, str]) -> bool:
 def _detections(response: Response) -> dict[str, list[set[int]]]:
     """Return for each misconception, and each of its mutants, the calls that detect the mutant.
 
-    Calls that the attempt rightly refuses are left out: no code after the refusal runs. If the
-    mutant's reply is nondeterministic, the call counts if the attempt is wrong there.
+    Calls that the attempt rightly refuses do not count: no code after the refusal runs. A call to
+    which the mutant's reply is uninformative counts as detecting it if the attempt is wrong there.
     """
     detections = dict[str, list[set[int]]]()
     informative = [

@@ -1,8 +1,9 @@
 """The rules that explain a syndrome by mutants, pairs of mutants, or parametric mutants.
 
-The sweep of a parametric mutant has its replies to a few calls. They are a curve through the space
-of all projections, along the logarithm of the mutant's number. An attempt is a point there. It has
-the mistake of the parametric mutant if the point lies on the curve.
+A sweep has the replies of one parametric mutant to a few calls, for many values of its number. The
+replies are a curve through the space of all projections, along the logarithm of the number. An
+attempt is a point there. It has the mistake of the parametric mutant if the point lies on the
+curve.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ def mutants(response: Response) -> list[Candidate]:
 
 
 def nondeterministic_mutants(response: Response) -> list[Candidate]:
-    """Return the mutants that explain the other wrong calls, then those of the nondeterminism.
+    """Return candidates for an attempt that answers some calls in more than one way, or none.
 
-    Return none if nothing explains the nondeterminism, or if any other wrong call stays
-    unexplained.
+    `explained_nondeterminism` must explain these calls, and mutants the wrong calls that it leaves.
+    The candidates for the wrong calls come first.
     """
-    calls, names = explained_nondeterminism(response)
-    if not names:
+    explained_calls, ids = explained_nondeterminism(response)
+    if not ids:
         return []
-    remainder = response.without_calls(calls)
+    remainder = response.without_calls(explained_calls)
     candidates = smallest_cover(remainder)
     if remainder.syndrome and not candidates:
         return []
-    return [*(c for c in candidates if c.id not in names), *map(Candidate, names)]
+    return [*(c for c in candidates if c.id not in ids), *map(Candidate, ids)]
 
 
 def parametric_mutants(response: Response) -> list[Candidate]:
@@ -96,7 +97,7 @@ def near_matches(response: Response) -> list[Candidate]:
 
     One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
     Exceptions alone are too little evidence: the more wrong answers there are, the more calls may
-    differ. A misconception of a fixed number is not returned.
+    differ. None of the `fixed_number_misconceptions` is returned.
     """
     calls = sorted(response.calls & response.written.keys())
     wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
@@ -109,7 +110,7 @@ def near_matches(response: Response) -> list[Candidate]:
         if len([*islice(missed, allowed + 1)]) <= allowed:  # stops early: comparing is slow
             near.add(response.id(m))
     # If few calls have another head_dim, many fixed numbers are nearly right. Only the sweep tells.
-    if len(near) != 1 or not near.isdisjoint(of_one_number(response.recording)):
+    if len(near) != 1 or not near.isdisjoint(fixed_number_misconceptions(response.recording)):
         return []
     return [*map(Candidate, near)]
 
@@ -128,9 +129,9 @@ def exceptions_of_one_kind(response: Response) -> list[Candidate]:
 
 
 def other_parameters(response: Response) -> list[Candidate]:
-    """Return the misconception that other parameters show, and candidates for the values alone.
+    """Return the misconception that wrong parameters show, and candidates for the wrong values.
 
-    The values are compared as though the extra parameters were not there. Return none if other
+    The values are compared as though the extra parameters were not there. Return none if the
     parameters show no misconception.
     """
     names = misconceptions_of_parameters(response)
@@ -145,11 +146,15 @@ def other_parameters(response: Response) -> list[Candidate]:
 def single_functions(response: Response) -> list[Candidate]:
     """Return candidates for each function alone, for a response that nothing explains as a whole.
 
-    A function takes part if two of its calls or more are wrong. First it is tried whether mutants
-    that are consistent with all calls of the earlier functions explain its calls. Otherwise the
-    rules of `explain` are tried, with the right calls of earlier functions only. Recorded pairs are
-    tried only if enough calls are wrong. For a fixed number, a sweep must confirm the candidate. A
-    second candidate with the same misconception is left out.
+    A function takes part if two of its calls or more are wrong. Its candidates come from the first
+    of these that explains its wrong calls:
+
+    1. mutants that are consistent with all calls of the earlier functions;
+    2. the rules of `explain`, for which only the right calls of the earlier functions count. They
+       try recorded pairs if at least MIN_WRONG_IN_FUNCTION calls are wrong.
+
+    A sweep must confirm a candidate with one of the `fixed_number_misconceptions`. A misconception
+    is returned once, although several functions may show it.
     """
     explained: dict[str, Candidate] = {}
     for scope in _function_parts(response):
@@ -160,10 +165,9 @@ def single_functions(response: Response) -> list[Candidate]:
             is_enough = len(scope.response.syndrome) >= MIN_WRONG_IN_FUNCTION
             candidates = explain(scope.response, tries_pairs=is_enough)
         for candidate in candidates:
-            # If all calls have the same head_dim, some fixed number imitates many mistakes. So a
-            # sweep must confirm it, from calls in which the right number is known to vary.
-            is_fixed_number = not of_one_number(response.recording).isdisjoint(candidate.ids)
-            if is_fixed_number and not on_a_sweep(
+            # If all calls have the same head_dim, some fixed number imitates many mistakes.
+            fixed_numbers = fixed_number_misconceptions(response.recording)
+            if not fixed_numbers.isdisjoint(candidate.ids) and not on_a_sweep(
                 response.subset(scope.calls), accepts_recorded=True
             ):
                 continue
@@ -190,8 +194,8 @@ def _stop_and_answer(response: Response) -> list[Candidate]:
         for_stopped = smallest_cover(response.without_calls(answered))
         for_answered = smallest_cover(response.without_calls(stopped))
         match for_stopped, for_answered:
-            case [stops], [behind] if {*stops.ids}.isdisjoint(behind.ids):
-                return [stops, behind]
+            case [of_stopped], [of_answered] if {*of_stopped.ids}.isdisjoint(of_answered.ids):
+                return [of_stopped, of_answered]
     return []
 
 
@@ -291,8 +295,8 @@ def _calls_by_mutant(
 ) -> dict[int, frozenset[int]]:
     """Return for each consistent mutant the calls of the syndrome that it explains.
 
-    Mutants that explain no call, or calls only by uninformative replies, are left out. So are those
-    that mix up axes (WRONG_AXIS) if an error has a size that the call has not.
+    A mutant has an entry if it explains at least one call by an informative reply. A mutant that
+    mixes up axes (WRONG_AXIS) has none if an error has a size that the call has not.
     """
     impossible = {WRONG_AXIS} if has_foreign_size(syndrome.values()) else set[str]()
     explained = dict[int, frozenset[int]]()
@@ -307,10 +311,11 @@ def _calls_by_mutant(
 def _is_enough_evidence(
     response: Response, syndrome: Mapping[int, ObservedReply], candidates: Iterable[Candidate]
 ) -> bool:
-    """Return whether the calls show more than where the code stops.
+    """Return whether the wrong calls are enough evidence for these candidates.
 
-    They do if some call of the syndrome is answered. Otherwise one of its functions must answer
-    another call, and no candidate may have more than MAX_ALTERNATIVES.
+    They are if some wrong call is answered. If all wrong calls raise, they show only where the code
+    stops: then one of their functions must answer another call, and no candidate may have more than
+    MAX_ALTERNATIVES.
     """
     if not all(observation.reply.raised for observation in syndrome.values()):
         return True
@@ -340,10 +345,10 @@ def on_a_sweep(response: Response, *, accepts_recorded: bool = False) -> list[Ca
 
     Args:
         response: the response.
-        accepts_recorded: whether a number that a recorded mutant has is accepted as well. The
-            default is False, because the replies of that mutant to all other calls are known. If
-            True, the right number must be known to vary: if every call has the same head_dim, all
-            large numbers give the same replies.
+        accepts_recorded: whether a recorded mutant may have the number. False: no, because
+            `mutants` has already compared that mutant in all calls. True: yes, but then the right
+            numbers must be known to differ: if they are all the same, a fixed number imitates many
+            mistakes.
     """
     for sweep in response.recording.sweeps:
         if _explains(sweep, response, accepts_recorded):
@@ -356,10 +361,11 @@ def _matches_all(response: Response, mutant: int, calls: Iterable[int]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def of_one_number(recording: FaultDictionary) -> Set[str]:
-    """Return the misconceptions of a fixed number, although the right one varies between calls.
+def fixed_number_misconceptions(recording: FaultDictionary) -> Set[str]:
+    """Return the misconceptions that use one number where the right number varies between calls.
 
-    Only a sweep can prove them.
+    Rules that compare only a part of the calls, or only symptoms, do not name them: if the right
+    number is the same in these calls, too much fits. `on_a_sweep` tests whether the number varies.
     """
     ids = set[str]()
     for sweep in recording.sweeps:
@@ -374,12 +380,12 @@ def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
     1. Each wrong call detects the parametric mutant with some number. The sweep has replies to at
        least one wrong call.
     2. The attempt's replies to the sweep's calls differ from the reference's in numbers only.
-    3. No recorded mutant replies to all the sweep's calls as the attempt does: it would show
-       another misconception. With `accepts_recorded`, mutants of the same misconception may.
+    3. No recorded mutant replies to all the sweep's calls as the attempt does. With
+       `accepts_recorded`, mutants of the sweep's misconception may.
     4. One number gives the attempt's replies to all the sweep's calls, and two calls at least
        determine it.
     5. The right number varies between the calls that determine it. If it is not known whether it
-       does, `accepts_recorded` must be False. See `on_a_sweep` for the reason.
+       does, `accepts_recorded` must be False.
     """
     # 1.
     syndrome, with_reply = response.syndrome.keys(), response.calls & response.written.keys()
@@ -451,11 +457,15 @@ class _Path(NamedTuple):
 def _path(sweep: Sweep, call: int, reply: ReplyFingerprint) -> _Path:
     """Return the sweep of one call, and a reply as a point beside it.
 
-    A step lies between the middle two of NODES neighbouring numbers, and has SEGMENTS segments. In
-    a step some of whose recorded replies have the form of the answers and some have not, the path
-    stays at the reply, so that the call neither supports nor excludes a number there. If the reply
-    has another form itself, the path stays at it in each step of which a recorded reply has another
-    form, and is infinitely far away in all others.
+    A step lies between the middle two of NODES neighbouring numbers, and has SEGMENTS segments. The
+    path in a step depends on which replies have the form that is recorded for the call:
+
+    1. The given reply has it, and so have all NODES recorded ones: the path interpolates these.
+    2. The given reply has it, and only some recorded ones have it: the path stays at the given
+       reply, so that the call neither supports nor excludes a number in this step.
+    3. The given reply has it, and no recorded one has it: the path is NaN, which fits nothing.
+    4. The given reply has another form, and so has a recorded one: the path stays at it.
+    5. Only the given reply has another form: the path is infinitely far away.
     """
     position = sweep.calls.index(call)
     around = sweep.answers[position].unfold(0, NODES, 1)  # (steps, N, NODES)
