@@ -157,11 +157,13 @@ def _are_ambiguous(
 ) -> bool:
     """Return whether many different mistakes have such symptoms.
 
-    1. If outputs have another kind in some call, return True: they may have another value as well.
-    2. If parameters do not differ in each wrong call, return whether the share of wrong calls is
-       above MAX_WRONG_SHARE.
-    3. Otherwise return whether more than parameters differ in some wrong call. But return False if
-       the outputs of some call depend on extra parameters.
+    They are ambiguous in each of these cases:
+
+    1. The outputs have another kind in some call: they may have another value as well.
+    2. The parameters are right in some wrong call, and the share of wrong calls is above
+       MAX_WRONG_SHARE.
+    3. The parameters differ in each wrong call, more than parameters differ in some, and the
+       outputs of no call depend on extra parameters.
 
     Args:
         symptoms: the symptoms of the wrong calls.
@@ -180,26 +182,25 @@ def _are_ambiguous(
 def _uses_extra_parameters(observation: ObservedReply) -> bool:
     """Return whether the outputs depend on parameters that the reference does not have.
 
-    A gradient that is not 0 proves it. Then no mutant need have the same values.
+    They do if such a parameter has a gradient that is not 0.
     """
     return not _gradients_that_arrive(observation.actual) <= observation.expected.gradients.keys()
 
 
 def _is_about(recording: FaultDictionary, id_: str, calls: Sequence[int]) -> bool:
-    """Return whether a misconception concerns these calls.
+    """Return whether a misconception concerns these calls, all of which the attempt raises in.
 
-    More than MIN_SHARE_OF_MUTANTS of its mutants must be wrong in every one of these calls. At
-    least one of its mutants must raise in such a call.
+    1. At least one of its mutants raises in one of the calls, as the attempt does.
+    2. More than MIN_SHARE_OF_MUTANTS of its mutants are each wrong in all of the calls.
     """
     call_bits = bits_of(calls)
-    raises, failing_count, mutant_count = False, 0, 0
+    some_raise, fails_all = False, list[bool]()
     for m, mutant in enumerate(recording.mutants):
         if mutant.id == id_:
             replies = recording.answers(m, calls).values()
-            raises = raises or any(reply.raised for reply in replies)
-            failing_count += recording.detected_in[m] & call_bits == call_bits
-            mutant_count += 1
-    return raises and failing_count > MIN_SHARE_OF_MUTANTS * mutant_count
+            some_raise = some_raise or any(reply.raised for reply in replies)
+            fails_all.append((recording.detected_in[m] & call_bits) == call_bits)
+    return some_raise and sum(fails_all) > MIN_SHARE_OF_MUTANTS * len(fails_all)
 
 
 def _of_parameters(symptom: Symptom) -> Symptom:
@@ -253,10 +254,10 @@ def _gradients_that_arrive(reply: ReplyFingerprint) -> set[str]:
 
 
 def _symptom_of_outputs(expected: ReplyFingerprint, reply: ReplyFingerprint, call: Call) -> str:
-    """Return the first difference between outputs: "kind", "axes", "shape", or "numbers".
+    """Return a word for the first difference between outputs.
 
-    The shapes of all outputs follow "shape" if inputs have all their sizes. If a number is not
-    finite, "not finite" is returned instead of "numbers".
+    It is "kind", "axes" for another number of axes, "shape", "not finite", or "numbers" if all
+    numbers are finite. The shapes of all outputs follow "shape" if inputs have all their sizes.
     """
     if reply.output_kinds != expected.output_kinds:
         return "kind"
@@ -316,20 +317,20 @@ MAX_AXIS = 3  # an integer up to this is usually an axis or a number of axes, no
 
 
 def _constants(nodes: Iterable[ast.AST]) -> set[int]:
-    """Return the integers among these nodes of a text that are likely sizes."""
+    """Return the integer constants among these nodes that are likely sizes."""
     values = (node.value for node in nodes if isinstance(node, ast.Constant))
     return {value for value in values if type(value) is int and value > MAX_AXIS}
 
 
 def _range_ends(source: Source) -> set[int]:
-    """Return the integers of a text that are likely sizes and are arguments of `range`."""
+    """Return the integer constants that are likely sizes and are arguments of `range`."""
     calls = (node for node in source.nodes if isinstance(node, ast.Call))
     ranges = (call for call in calls if getattr(call.func, "id", "") == "range")
     return _constants(chain.from_iterable(call.args for call in ranges))
 
 
 def has_written_size(source: Source) -> bool:
-    """Return whether a text contains an integer that is likely a size, or is not at hand."""
+    """Return whether a source contains an integer that is likely a size, or has no text."""
     return not source.text or bool(_constants(source.nodes))
 
 
@@ -341,12 +342,15 @@ def _lines_of_refusals(source: Source) -> set[int]:
 def written_sizes(response: Response) -> list[Candidate]:
     """Return the misconception of functions with a size that is written into the code.
 
-    A function has it if MIN_SHARE of its wrong calls or more show the same integer of the text. The
-    integer may be in the exception's message, the length of a loop that runs past the end of an
-    axis, or a size of the output. At least two calls must show it although no input has an axis of
-    that size. Calls that the reference refuses are left out. So are refusals by a library, because
-    their numbers need not be sizes: `nn.Dropout(1024)` raises an error about probabilities. A
-    refusal on an unknown line counts as the attempt's own.
+    A function has it if one integer constant of the attempt's source meets both conditions:
+
+    1. At least two wrong calls show it although no input has such a size (`_constants_shown`).
+    2. These calls, or the calls whose exception's message has it, are MIN_SHARE or more of the
+       function's wrong calls.
+
+    Wrong calls count only if the reference accepts them. Refusals by a library do not count,
+    because their numbers need not be sizes: `nn.Dropout(1024)` raises an error about probabilities.
+    A refusal on an unknown line counts as the attempt's own.
     """
     constants, range_ends = _constants(response.source.nodes), _range_ends(response.source)
     if not constants:
@@ -360,16 +364,15 @@ def written_sizes(response: Response) -> list[Candidate]:
             allowed[i] = observation
     hard_coded = set[int]()
     for calls in _by_function(allowed):
-        # For each integer, the calls that show it although no input has that size; and all calls
-        # whose message has it. The maximum counts.
+        # the number of calls that show a constant, and of those whose message has it
         foreign, in_messages = Counter[int](), Counter[int]()
         for observation in calls.values():
             foreign.update(_constants_shown(observation, constants, range_ends))
             in_messages.update(constants & {*_message_sizes(observation)})
-        counts = foreign | in_messages
         least = MIN_SHARE * len(calls)
-        if any(foreign[size] > 1 and count >= least for size, count in counts.items()):
-            hard_coded |= calls.keys()
+        for size, count in foreign.items():
+            if count > 1 and max(count, in_messages[size]) >= least:
+                hard_coded |= calls.keys()
     return evidence("weak", dict.fromkeys(sorted(hard_coded), HARD_CODED))
 
 
@@ -387,15 +390,15 @@ def _message_sizes(observation: ObservedReply) -> list[int]:
 def _constants_shown(
     observation: ObservedReply, constants: Set[int], range_ends: Set[int]
 ) -> set[int]:
-    """Return the constants of the text that a wrong call shows although no input has such a size.
+    """Return the constants of the source that a wrong call shows although no input has such a size.
 
-    If the call raises, they are in the exception's message. Otherwise they stand in an output's
-    shape instead of the right size; outputs with another number of axes are left out.
+    If the call raises, the exception's message shows them (`_constants_in_message`). Otherwise they
+    are wrong sizes of outputs that have the right number of axes.
 
     Args:
         observation: the wrong call.
-        constants: the integers of the text that are likely sizes.
-        range_ends: those that are arguments of `range`.
+        constants: the integers of the source that are likely sizes.
+        range_ends: the constants that are arguments of `range`.
     """
     if observation.reply.raised is not None:
         return _constants_in_message(observation, constants, range_ends)
@@ -413,18 +416,18 @@ def _constants_in_message(
 ) -> set[int]:
     """Return the constants that an exception's message shows. See `_constants_shown`.
 
-    1. If an index is as large as its axis, a loop has run past the end of the axis. Then these are
-       the constants in calls of `range` that are larger than the axis.
-    2. Otherwise these are the constants that the message has and the call has not.
-    3. A constant by which an axis of the inputs is cut into parts counts, too, if a remainder is
-       left and the message has the total size of the whole parts. For an axis of 10 and parts of 4,
-       the message has 8.
+    If the message says that an index is as large as its axis, a loop has run past the end of the
+    axis. Then return the constants in calls of `range` that are larger than the axis. Otherwise
+    return a constant in each of these cases:
+
+    1. The message contains it more often than the inputs have an axis of that size.
+    2. It cuts an axis of the inputs into parts and leaves a remainder, and the message has the
+       total size of the whole parts in this way. For an axis of 10 and parts of 4, this is 8.
     """
     index_past_end = _PAST_END.search(_message(observation))
     if index_past_end:
         return {constant for constant in range_ends if constant > int(index_past_end[1])}
     sizes = [*sizes_of(observation.call)]
-    # A size counts, too, if the message contains it more often than the inputs have it.
     foreign_sizes = Counter(_message_sizes(observation)) - Counter(sizes)
     return {
         constant
@@ -437,7 +440,7 @@ def _constants_in_message(
 def _whole_parts(divisor: int, sizes: Iterable[int]) -> set[int]:
     """Return the total size of the whole parts of each axis that the divisor cuts with a remainder.
 
-    An axis that is shorter than the divisor has no whole part, and is left out.
+    The axis must be longer than the divisor. Otherwise it has no whole part.
     """
     return {size - size % divisor for size in sizes if size > divisor and size % divisor}
 
@@ -451,8 +454,8 @@ def number_of_axes(response: Response) -> list[Candidate]:
     """Return the misconception of functions that accept only some numbers of axes.
 
     Such a function is right for some numbers of axes. For all others it raises an error or returns
-    another number of axes. Modules are left out, because they take one number of axes. So is an
-    exception in a line with a `.T`, which turns all axes: it is due to a third axis.
+    another number of axes. Modules do not count, because they take one number of axes. Nor does an
+    exception in a line with a `.T`, which turns all axes: its cause is a third axis.
     """
     nodes = response.source.nodes
     lines_with_T = {n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "T"}
@@ -483,10 +486,10 @@ def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int
 
 
 def _rejects_rank(observation: ObservedReply) -> bool:
-    """Return whether an allowed call raises an error, or returns another number of axes.
+    """Return whether a call shows that the attempt does not take this number of axes.
 
-    A refusal by the attempt is no such error. Return False if the reference refuses the call and
-    the attempt raises.
+    It does if some output has another number of axes than the reference's. A call that raises does
+    so if the reference accepts it and the exception is no refusal.
     """
     if observation.reply.raised is not None:
         return observation.is_allowed and not is_refusal(observation.reply.raised)
