@@ -46,9 +46,7 @@ def misconception_of_exception(raised: Raised | None, mutates: bool) -> str:
 def misconceptions_of_exceptions(
     observations: Mapping[int, ObservedReply], mutates: bool
 ) -> dict[int, str]:
-    """Return the misconception that an exception proves, by call.
-
-    Calls that the reference refuses are left out.
+    """Return the misconception that an exception proves, by call that the reference accepts.
 
     Args:
         observations: the replies, by call.
@@ -67,13 +65,17 @@ def misconception_of_answer(
 ) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
-    The evidence is the first of these: a changed argument; a missing refusal; a module with other
-    attributes; a module with parameters of other shapes; a tensor on another device. Later ones are
-    not tried, even if the first one names no misconception. For a refusal, attributes and shapes,
-    all mutants that reply in this way must have one misconception.
+    The first kind of evidence that the answer has decides, even if it names no misconception:
 
-    Uses only the oracles that visible checks apply to this call (for a changed argument: to any
-    call), and only misconceptions in this exercise's bank.
+    1. a changed argument;
+    2. a missing refusal;
+    3. a module with other attributes;
+    4. a module with parameters of other shapes;
+    5. a tensor on another device.
+
+    Each kind counts only if a visible check compares it on this call; a changed argument counts if
+    one compares it on any call. For kinds 2 to 4, all mutants that reply in this way must have one
+    misconception. The misconception must be in this exercise's bank.
     """
     oracles, name = recording.oracles_by_call[index], ""
     actual, expected = observation.actual, observation.expected
@@ -101,9 +103,8 @@ def misconception_of_answer(
 def are_rounded(replies: Iterable[Reply]) -> bool:
     """Return whether all numbers of these answers have at most MAX_DECIMALS decimals.
 
-    Whole numbers are left out, because they are no evidence. So are infinities and NaN, and outputs
-    without numbers, such as those on the meta device. Return False if fewer than MIN_NUMBERS
-    numbers are left.
+    Only finite numbers that are not whole are evidence. Return False if fewer than
+    MIN_NUMBERS numbers are evidence. Outputs on the meta device have no numbers.
     """
     count, unit = 0, 10**MAX_DECIMALS
     for output in chain.from_iterable(reply.outputs for reply in replies):
@@ -120,8 +121,8 @@ def are_rounded(replies: Iterable[Reply]) -> bool:
 def _shown_by_attributes(recording: FaultDictionary, index: int, actual: ReplyFingerprint) -> str:
     """Return the misconception of all mutants that have these attributes in a call.
 
-    A mutant is ignored if it differs from the reference in a call of another function. Return "" if
-    the others have several misconceptions, or if there are none.
+    A mutant counts only if it replies as the reference does in all calls of other functions. Return
+    "" if no mutant counts, or if those that count have several misconceptions.
     """
     target = target_of(recording.calls[index])
     elsewhere = [i for i in recording.compared_fields if target_of(recording.calls[i]) != target]
@@ -189,8 +190,9 @@ def can_cause(
 ) -> bool:
     """Return whether these misconceptions can be the cause of all unexplained failures.
 
-    Mutants of these misconceptions that cause none but the attempt's failures must together cause
-    all unexplained ones. Return True also without misconceptions or without unexplained failures.
+    A mutant of these misconceptions counts if it has no failure that the attempt does not have. The
+    mutants that count must together have all unexplained failures. Return True also without
+    misconceptions or without unexplained failures.
 
     Args:
         names: ids of proven misconceptions.
@@ -217,14 +219,14 @@ def misconceptions_of_parameters(response: Response) -> dict[int, str]:
     oracle "parameters".
 
     1. The misconception is the one of all mutants with the attempt's parameters in all these calls.
-       A mutant with a random reply or an exception there does not count, nor does an untouched
-       stub.
+       A mutant counts only if it answers all these calls, and none at random. An untouched stub
+       does not count.
     2. The misconception is UNREGISTERED instead if some mutant has this misconception, if
        parameters are missing in each call and none is extra, and if two dtypes meet in some
        exception.
 
-    Return none if no parameters differ, or if some such call raises or has no reply. Return none
-    also if these mutants have several misconceptions, or if there are no such mutants.
+    Return none if no parameters differ, or if the attempt does not answer one of these calls.
+    Return none also if no mutant counts, or if those that count have several misconceptions.
     """
     recording, observations = response.recording, response.written
     calls = [i for i, oracles in enumerate(recording.oracles_by_call) if "parameters" in oracles]
@@ -285,7 +287,7 @@ _SIZE_FUNCTIONS = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
 
 
 class _Origin(IntEnum):
-    """The values that a value depends on. The origin of a combination is its highest one."""
+    """The values that a value depends on. An expression has the highest origin of its parts."""
 
     ARGUMENTS = 0  # arguments, their sizes and constants
     COMPUTED_SIZES = 1  # also sizes of computed values
@@ -324,10 +326,10 @@ class Guard:
 
 
 def guards_of(source: Source, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
-    """Return the guard that refused each of these calls. Other calls are left out.
+    """Return the guard that refused a call, for each of these calls that a guard refused.
 
-    A function that calls another one can meet a guard of the other one: a guard that is known from
-    one function counts for all calls that raise on its line. At most MAX_LINES lines are searched.
+    A function may be refused by a guard of a function that it calls. So a guard counts for all
+    calls that raise on its line. At most MAX_LINES lines are searched.
 
     Args:
         source: the attempt's text.
@@ -389,8 +391,8 @@ def _functions(source: Source, target: str) -> Iterator[ast.FunctionDef]:
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
     """Return the conditions under which the `raise` or `assert` on this line raises.
 
-    There are several if one `if` is in another. Return none if it has no condition, or if it is in
-    any other block, such as a loop.
+    There are several if one `if` is in another. Return none if the statement has no condition, or
+    if it stands in a block other than an `if`, such as a loop.
     """
     for statement in body:
         if not _has_line(statement, line):
@@ -424,11 +426,7 @@ def _is_true_without_remainder(test: ast.expr) -> bool:
 
 
 class _Origins:
-    """The origin of the value of each name in a function, before a line.
-
-    A guard may compare sizes of computed values with a limit, such as the number of all keys. A
-    test that such sizes are equal is no guard: it looks for a mistake in the code itself.
-    """
+    """The origin of the value of each name in a function, before a line."""
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
         arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -443,8 +441,9 @@ class _Origins:
     def depends_on_sizes(self, test: ast.expr) -> bool:
         """Return whether this test depends on arguments and their sizes alone.
 
-        It may also depend on sizes of computed values if all its comparisons are with limits (<, ≤,
-        >, ≥).
+        If all its comparisons are <, ≤, > or ≥, it may also depend on sizes of computed values,
+        such as the number of all keys. A test that computed sizes are equal is no guard: it looks
+        for a mistake in the code itself.
         """
         comparisons = (node for node in ast.walk(test) if isinstance(node, ast.Compare))
         operators = [*chain.from_iterable(node.ops for node in comparisons)]
@@ -452,7 +451,7 @@ class _Origins:
         return self._of_value(test) <= (_Origin.COMPUTED_SIZES if has_limits else _Origin.ARGUMENTS)
 
     def _of_value(self, node: ast.expr) -> _Origin:
-        """Return the origin of an expression's value. An assignment `name := value` is noted.
+        """Return the origin of an expression's value, and note the names that it assigns with `:=`.
 
         Names and expressions that are not known are OTHER. Each node is visited once, because a
         student decides how deep the text is nested.
@@ -476,10 +475,10 @@ class _Origins:
         return _Origin.OTHER
 
     def _of_function(self, function: ast.expr) -> _Origin:
-        """Return the origin of a call's result without regard to the call's arguments.
+        """Return the part of the origin of a call's result that the called function decides.
 
-        A method such as `x.size` returns a size of `x`, and a function such as `len` depends only
-        on the call's arguments. The result of other functions is OTHER.
+        For a method such as `x.size`, it is the origin of a size of `x`; for a function such as
+        `len`, ARGUMENTS; for any other, OTHER. The caller combines it with those of the arguments.
         """
         if isinstance(function, ast.Attribute) and function.attr in _SIZE_METHODS:
             return self._of_size(function.value)

@@ -60,7 +60,7 @@ def _rounded_number(number: float) -> float:
 
 
 def _directions(length: int) -> Tensor:
-    """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine.
+    """Return (length, PROJECTIONS) pseudo-random numbers, the same in every run and machine.
 
     They are cached. The length is at most LARGEST.
     """
@@ -276,8 +276,8 @@ class ReplyFingerprint:
     ) -> bool:
         """Return whether both agree in one field.
 
-        Outputs and gradients agree to rounding, other fields if they are equal. Gradients agree
-        also if both replies have NaN in an output.
+        Outputs and gradients agree if they are equal to rounding, other fields if they are equal.
+        If both replies have NaN in an output, their gradients agree in any case.
         """
         if field_name == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
@@ -355,9 +355,10 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
 
 
 def without_unexpected_tables(reply: Reply, expected: ReplyFingerprint) -> Reply:
-    """Return the reply with nothing but the type of each unexpected ndarray, list or text.
+    """Return the reply with nothing but the type of each unexpected table.
 
-    Only the type of such an output is evidence.
+    A table is an ndarray, a list, a tuple or a text (TABLES). It is unexpected if the reference
+    returns none of this type. Then only its type is evidence.
     """
     unexpected = TABLES.difference(expected.output_kinds)
     outputs = (Output(o.kind) if o.kind in unexpected else o for o in reply.outputs)
@@ -369,14 +370,14 @@ def comparable_fingerprint(
 ) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply, to be compared with `expected`.
 
-    Three differences do not count:
+    It differs from `fingerprint_of` in three cases:
 
-    1. An ndarray, a list or a text that the reference does not return keeps only its type.
-    2. If the reference refuses a call of a module, a RuntimeError in the call is a refusal, too:
-       PyTorch refuses a mask that is too small for T in this way. A RuntimeError while the module
-       is built is none.
-    3. If an output of the reference has no numbers (it is on the meta device), all numbers of the
-       reply count as equal. Only the fact that there are numbers is compared, because another
+    1. An unexpected table has only its type (`without_unexpected_tables`).
+    2. If the reference refuses a call of a module, a RuntimeError in the call counts as a refusal,
+       too: PyTorch refuses a mask that is too small for T in this way. A RuntimeError while the
+       module is built is not a refusal.
+    3. If an output of the reference has no numbers (it is on the meta device), each output with
+       numbers has the projection 0. So it is compared only whether there are numbers: another
        mistake may have changed them.
     """
     fingerprint, raised = fingerprint_of(without_unexpected_tables(reply, expected)), reply.raised
@@ -445,10 +446,11 @@ def _exception_kind(raised: Raised) -> str:
 def is_comparable(call: Call) -> bool:
     """Return whether the values of a reply to this call can be compared with a mutant's.
 
-    They cannot if the call is random, only builds a module, or builds one in training mode. Nor can
-    they if it sets a dtype, uses autocast, the meta device or a GPU, or measures memory. Nor can
-    they with weights that a module draws itself: these depend on the order in which it makes its
-    layers.
+    They can unless the call has one of these properties:
+
+    1. It is random, only builds a module, or builds one in training mode.
+    2. It sets a dtype, uses autocast, the meta device or a GPU, or measures memory.
+    3. A module draws its own weights, which depend on the order in which it makes its layers.
     """
     if call.random or call.only_build or call.dtype or call.autocast or call.memory:
         return False
@@ -498,12 +500,12 @@ def asks_for_a_gpu(call: Call) -> bool:
 
 
 def _same_output(a: Output, b: Output) -> bool:
-    """Return whether both are tensors with the same values, or both no tensors and of one type."""
+    """Return whether two outputs are tensors with the same values, or no tensors of one type."""
     return _same_values(a.tensor, b.tensor) and (b.tensor is not None or a.kind == b.kind)
 
 
 def _same_gradients(a: Reply, b: Reply) -> bool:
-    """Return whether all gradients of `a` are those of `b`, by the same names, to rounding.
+    """Return whether each gradient of `a` equals the gradient of `b` with its name, to rounding.
 
     Differences are relative to the largest number in the gradients of `b`.
     """
