@@ -46,12 +46,12 @@ def relation_applies(first: Tensor, second: Tensor) -> bool:
     """
     if _index_of(first, second) is not None or _index_of(second, first) is not None:
         return True
-    # `_edits` compares only the first of the two answers in each pair.
-    return next(_edits([(first, first), (second, second)]), None) is not None
+    same = _equal_entries(first, second)
+    return same is not None and bool(same.any())
 
 
 def zeros_missed(answers: Sequence[ReplyPair]) -> str:
-    """Return a message if numbers are not 0 that are 0 in the reference's answer, or "".
+    """Return a message if numbers that should be 0 are not 0, or "".
 
     The message is about the first answer with such numbers.
     """
@@ -70,11 +70,11 @@ def zeros_missed(answers: Sequence[ReplyPair]) -> str:
 
 
 def leaks_a_share(answers: Sequence[ReplyPair]) -> bool:
-    """Return whether each row has the reference's weights, scaled down by a leaked share.
+    """Return whether weights that should be 0 take a share, and scale the others down by it.
 
-    The weights that should be 0 are positive and take that share. This happens if a mask fills with
-    a number that is not low enough. Return False if a shape is wrong, if the reference's rows are
-    no weights (their sum is not 1), or if no weight should be 0 in any answer.
+    This happens if a mask fills with a number that is not low enough. Return False if a shape is
+    wrong, if the reference's rows are no weights (their sum is not 1), or if no weight should be 0
+    in any answer.
     """
     for expected, actual in answers:
         if expected.shape != actual.shape:
@@ -183,15 +183,23 @@ def _edits(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield for each two calls a mask of equal numbers, and the attempt's two answers.
 
-    The mask is True at the indices at which the reference's two answers are equal. Two calls are
-    left out if these answers have different shapes or no axis. They are also left out if no number
-    is equal, unless `all_may_move` is true.
+    The mask is `_equal_entries` of the reference's two answers. Two calls are skipped if they have
+    no mask. Two calls without an equal number are skipped unless `all_may_move` is true.
     """
     for (first, before), (second, after) in combinations(answers, 2):
-        if first.shape == second.shape and first.dim():
-            same = (first - second).abs() <= _SAME * first.abs().max()
-            if all_may_move or bool(same.any()):
-                yield same, before, after
+        same = _equal_entries(first, second)
+        if same is not None and (all_may_move or bool(same.any())):
+            yield same, before, after
+
+
+def _equal_entries(answer: Tensor, edited: Tensor) -> Tensor | None:
+    """Return a mask that is True where two answers have equal numbers at the same index.
+
+    Return None if their shapes differ or have no axis.
+    """
+    if answer.shape != edited.shape or not answer.dim():
+        return None
+    return (answer - edited).abs() <= _SAME * answer.abs().max()
 
 
 def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
@@ -293,8 +301,7 @@ def is_dropped_at_another_rate(answers: Sequence[ReplyPair]) -> bool:
 def dropout_mask_differs(answers: Sequence[ReplyPair]) -> str:
     """Return a message if dropout zeroes single numbers and should not, or the reverse, or "".
 
-    The answers are the extremes of many answers in training. Their numbers do not matter, nor does
-    any other dropout.
+    Each answer holds the extremes of many answers in training. Only its flags are compared.
     """
     for extremes, actual_extremes in answers:
         expected_flags = extremes[_IS_DROPPED_ALONE]

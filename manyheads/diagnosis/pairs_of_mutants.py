@@ -98,8 +98,8 @@ def _likely_pairs(response: Response) -> list[Pair]:
     3. A call that detects only one of the two must be explained by that mutant alone.
     4. The misconceptions must differ.
 
-    Pairs come first whose mutants alone explain many calls. Pairs with equally many are sorted by
-    how few of the calls that detect both the mutants alone explain.
+    The pairs are sorted by the number of calls that one of the two mutants alone explains, largest
+    first, and then by how many of these detect both, smallest first.
     """
     # Mutants with the same misconception and the same replies are tried once.
     calls, distinct = sorted(response.calls), dict[tuple[str, tuple[int | None, ...]], int]()
@@ -134,7 +134,7 @@ def _likely_pairs(response: Response) -> list[Pair]:
 def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> bool:
     """Return whether a combined program replies to all calls as the attempt does.
 
-    Calls to which one of the two mutants has an uninformative reply are left out. Wrong calls are
+    Calls to which one of the two mutants has an uninformative reply are skipped. Wrong calls are
     tried first, because most programs fail in them.
     """
     calls = response.calls & response.written.keys()
@@ -153,9 +153,9 @@ def _replies_as_attempt(response: Response, runner: LocalRunner, pair: Pair) -> 
 def _certain_candidates(response: Response, pairs: Sequence[Pair]) -> list[Candidate]:
     """Return the misconceptions of the first pair that are certain enough to be named.
 
-    One that all pairs share is certain. The other one is named, with its alternatives, if it has at
-    most MAX_ALTERNATIVES: these are the misconceptions that other pairs have in its place. If the
-    pairs share no misconception, return none.
+    A misconception that all pairs share is certain. The other one of the first pair is named if it
+    has at most MAX_ALTERNATIVES alternatives: the misconceptions that other pairs have in its
+    place. If the pairs share no misconception, return none.
     """
     id_sets = list(dict.fromkeys(frozenset(map(response.id, pair)) for pair in pairs))
     shared = frozenset[str].intersection(*id_sets)
@@ -182,13 +182,12 @@ def _candidate(response: Response, mutant: int, ids: Iterable[str] = ()) -> Cand
 def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
     """Yield pairs of mutants whose recorded reply to a call, both together, is the attempt's.
 
-    Their misconceptions differ. A call is left out if the attempt's reply is right, or if the
-    reference or a mutant alone returns the same outputs. A call is also left out if the attempt's
-    module has too few of the given parameters, and a pair if a module of its mutants has
-    (`_has_weights`).
+    The two mutants have different misconceptions. The attempt's reply must be wrong, and no reply
+    of the reference or of a single mutant to the call may have the same outputs. The module of the
+    attempt and those of both mutants must have enough of the given parameters (`_has_weights`).
     """
     pairs = response.recording.pairs
-    # replies without numbers are left out: many pairs end in the same exception
+    # only replies with numbers: many pairs end in the same exception
     pairs = pairs.rows_at(pairs.answers.numbers.abs().sum(1) > 0)
     for index in pairs.probe.unique().tolist():
         observation = response.syndrome.get(index)
@@ -197,7 +196,7 @@ def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
         if _return_alike(observation.actual, observation.expected):
             continue
         probed = pairs.rows_at(pairs.probe == index)
-        probed = probed.rows_at(_are_this_reply(probed.answers, observation))
+        probed = probed.rows_at(_agree_with_reply(probed.answers, observation))
         recorded_replies = response.recording.replies[index]
         if not len(probed.first) or any(
             _return_alike(reply, observation.actual) for reply in recorded_replies
@@ -211,20 +210,21 @@ def _pairs_with_this_reply(response: Response) -> Iterator[Pair]:
                 yield pair
 
 
-def _are_this_reply(answers: ReplySketch, observation: ObservedReply) -> Tensor:
-    """Return (N,) bool: which of these recorded replies of pairs are the attempt's.
+def _agree_with_reply(answers: ReplySketch, observation: ObservedReply) -> Tensor:
+    """Return (N,) bool: which of these recorded replies of pairs agree with the attempt's reply.
 
-    The distance between a pair's reply and the attempt's is relative to the distance between the
-    attempt's and the reference's: if mistakes change the numbers little, all replies are near each
-    other. If the second distance is so small that rounding matters, no reply is the attempt's.
+    A pair's reply agrees if its distance to the attempt's is at most CLOSE times the distance of
+    the attempt's to the reference's: if mistakes change the numbers little, all replies are near
+    each other. If the latter distance is so small that rounding matters, no reply agrees.
     """
     sketch = sketch_reply(without_unexpected_tables(observation.reply, observation.expected))
     expected_numbers = sketch_numbers(
         [output.projections for output in observation.expected.outputs if output.projections]
     )
-    apart = (sketch.numbers - expected_numbers).abs().max()
-    near = ((answers.numbers - sketch.numbers).abs() <= CLOSE * apart).all(1)
-    return answers.agree_with(sketch) & near & (apart >= VISIBLE * sketch.scales[0])
+    distance = (sketch.numbers - expected_numbers).abs().max()
+    near = ((answers.numbers - sketch.numbers).abs() <= CLOSE * distance).all(1)
+    scale = sketch.scales[0]  # the only row: this is the sketch of one reply
+    return answers.agree_with(sketch) & near & (distance >= VISIBLE * scale)
 
 
 def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
@@ -248,12 +248,12 @@ def _doubts(response: Response, pair: Pair) -> tuple[int | None, Set[int]]:
     """Return the number of doubts about a pair, and the unexplained wrong calls.
 
     A call is a doubt if it detects only one of the two mutants, and the attempt replies in another
-    way than that mutant. A wrong call is unexplained if it detects neither. Calls to which one of
-    the two has an uninformative reply are left out.
+    way than that mutant. A wrong call is unexplained if it detects neither. A call is skipped if
+    one of the two mutants has an uninformative reply to it.
 
-    The count is None, and the set is not complete, if a right call of the attempt detects one of
-    the two. Two mutants could cancel each other there, but then neither is seen, and a mistake that
-    is not in the bank explains the replies as well.
+    The count is None, and the set is not complete, if a call that the attempt answers rightly
+    detects a mutant. Two mutants could cancel each other there, but a mistake that is not in the
+    bank explains the replies as well.
     """
     doubts, unexplained = 0, set[int]()
     for index in response.calls:
