@@ -93,7 +93,9 @@ class TensorColumns:
     def _runs_of(self, flat: Tensor, rounded: bool) -> tuple[list[_EqualRun], int]:
         """Return the runs of these numbers, and the exponent of the rounded ones.
 
-        Numbers that are not in the pool are added to it, or to the column of rounded ones.
+        The pool has the numbers that runs may refer to. If `rounded`, a number that is not in the
+        pool is rounded and added to `_rounded`, the column of rounded numbers. Otherwise it is
+        added to the pool.
         """
         integers, exponent = _rounded_to_integers(flat, rounded)
         original_bits = stored_bits = _bits(flat)
@@ -117,11 +119,11 @@ class TensorColumns:
         self._pool.append(bits)
 
     def _find_runs(self, numbers_as_bits: list[int], rounded: bool) -> Iterator[_EqualRun]:
-        """Split numbers into runs, each the longest run of the pool that equals them from there.
+        """Split numbers into runs, each the longest in the pool that equals the next numbers.
 
-        If no run is as long as _MIN_RUN, the next number is added to the pool, and is a run of one.
-        If numbers are rounded, any run is long enough. A number that the pool lacks is then a run
-        of one with the start _ROUNDED; the caller stores the number.
+        If the longest run is shorter than _MIN_RUN, the next number is added to the pool and is a
+        run of one. With `rounded`, any run is long enough. A number that the pool lacks is then a
+        run of one with the start _ROUNDED; the caller stores the number.
         """
         min_length = 1 if rounded else _MIN_RUN
         position = 0
@@ -136,11 +138,11 @@ class TensorColumns:
             position += run.length
 
     def _longest_run(self, numbers_as_bits: list[int], position: int) -> _EqualRun | None:
-        """Return the longest run that begins with the number at a position.
+        """Return the longest run in the pool that equals the numbers from a position on.
 
-        Return None if the pool does not have the number. Only its first _MAX_INDICES indices are
-        tried, and those of the next number. If the next number is not in the pool, the run has one
-        number.
+        Return None if the pool does not have the first number. Only the first _MAX_INDICES places
+        of the first and of the second number in the pool are tried. If the pool does not have the
+        second number, the run has one number.
         """
         starts = self._indices.get(numbers_as_bits[position], [])
         if not starts:
@@ -189,8 +191,8 @@ class TensorColumns:
 def _rounded_to_integers(flat: Tensor, rounded: bool) -> tuple[Tensor, int]:
     """Return numbers as integers of `BITS` bits, and the exponent of their unit, a power of two.
 
-    If `rounded`, the exponent is such that the largest number just fits. Otherwise, or if no number
-    is finite, it is 0. Numbers that are not finite become 0.
+    With `rounded`, the exponent is such that the largest number just fits. Without, or if no number
+    is finite, the exponent is 0. Numbers that are not finite become 0.
     """
     finite, exponent = flat[flat.isfinite()].double(), 0
     if rounded and len(finite):
@@ -350,10 +352,10 @@ class ReplySketch:
 
 
 def sketch_reply(reply: Reply) -> ReplySketch:
-    """Return the sketch of one reply, which is a weighted sum over all returned tensors.
+    """Return the sketch of one reply. Its numbers are weighted sums over all returned tensors.
 
-    A single tensor is not enough, because a mistake may not be visible in it (the first of three
-    chunks, or y without lse). The scale is the norm of the weighted norms. Without returned
+    A single tensor is not enough, because a mistake may not be visible in it, such as the first of
+    three chunks, or y without lse. The scale is the norm of the weighted norms. Without returned
     tensors, numbers and scale are 0.
     """
     structure, returned = _structure_of(reply)

@@ -27,7 +27,7 @@ def misconceptions_of_nondeterminism(response: Response) -> dict[int, str]:
     """Return the misconception that explains nondeterminism, by nondeterministic call.
 
     It is the misconception of all mutants that fail in the same calls as the attempt
-    (`_has_same_failures`). Calls in which the reference's dropout is active are left out.
+    (`_has_same_failures`). Calls in which the reference's dropout is active do not count.
 
     Return none if there are no nondeterministic calls or no such mutants, or if these mutants have
     several misconceptions. Return none also if the attempt fails in more than half of the calls:
@@ -51,19 +51,18 @@ def misconceptions_of_nondeterminism(response: Response) -> dict[int, str]:
 
 
 def explained_nondeterminism(response: Response) -> tuple[Set[int], Sequence[str]]:
-    """Return calls to leave out, and the misconceptions of nondeterminism that explain these.
+    """Return the calls that nondeterminism explains, and its misconceptions.
 
-    A second mistake may explain all other calls. A call of the attempt is nondeterministic only if
-    it has one right answer. A mutant fits as `_fitting_mutants` says.
+    A second mistake may explain all other calls. Calls in which the reference's dropout is active
+    do not count as nondeterministic. The first of these cases decides, for the mutants that fit
+    (`_fitting_mutants`):
 
-    1. Fitting mutants may be nondeterministic in all calls in which the attempt is. Then return
-       their misconception, or none if they have several. The calls to leave out are those of such a
-       mutant with the fewest nondeterministic ones.
-    2. Otherwise several dropouts may be active at once. Three conditions must hold. Some fitting
-       mutants are nondeterministic only in wrong calls in which only numbers differ. The answers to
-       some call vary as dropout makes them vary. Some nondeterministic answer is no mere multiple
-       of the right one. Then return the misconceptions of these mutants, and all wrong calls in
-       which only numbers differ.
+    1. Some are nondeterministic in all calls in which the attempt is. Return their misconception,
+       or none if they have several, and the nondeterministic calls of the one that has the fewest.
+    2. Several dropouts may be active at once: some mutants are nondeterministic only in wrong calls
+       in which only numbers differ; the answers to some call vary as dropout makes them vary; and
+       some nondeterministic answer is no mere multiple of the right one. Return the misconceptions
+       of these mutants, and all wrong calls in which only numbers differ.
     3. Otherwise return no calls and no misconceptions.
     """
     calls = {i: observation for i, observation in response.written.items() if i in response.calls}
@@ -91,9 +90,9 @@ def _fitting_mutants(
 ) -> list[tuple[frozenset[int], str]]:
     """Return the nondeterministic calls and the misconception of each mutant that fits.
 
-    A mutant fits if it is nondeterministic in some call of these functions, and replies to all
-    calls in which it is not nondeterministic as the reference does. Calls with many copies are left
-    out: in these a mutant's recorded extremes need not be random. Equal entries are returned once.
+    A mutant fits if it is nondeterministic in some call of these functions, and replies as the
+    reference does to all calls in which it is deterministic. Calls with many copies do not count: a
+    mutant's recorded extremes need not be random. Equal entries are returned once.
     """
     without_copies = [i for i, observation in calls.items() if not is_of_copies(observation.call)]
     fitting = dict[tuple[frozenset[int], str], None]()
@@ -166,7 +165,7 @@ def _has_same_failures(
     1. If the attempt is nondeterministic in a call, the mutant must be, too. But its reply to a
        call with many copies is recorded as extremes over all copies, and these need not be random:
        there it is enough that they differ from the reference's.
-    2. In a function that never answers nondeterministically in the attempt, the mutant may be
+    2. In a function whose answers in the attempt are all deterministic, the mutant may be
        nondeterministic in calls that the attempt answers rightly: the attempt may avoid the effect
        there.
 
@@ -277,7 +276,8 @@ _settings = attrgetter("target", "args", "kwargs", "training", "attributes")
 def are_alike(a: object, b: object) -> bool:
     """Return whether two arguments of calls are the same.
 
-    Only tensors, modules to build, numbers, texts, `Call.around` and None can be.
+    Arguments of other types than tensors, modules to build, numbers, texts, `Call.around` and None
+    are never the same.
     """
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.is_meta and b.is_meta:  # there are no numbers

@@ -122,7 +122,7 @@ def _argument_names(observation: ObservedReply) -> list[str]:
 
 
 def _require_gradients(observation: ObservedReply, names: list[str]) -> None:
-    """Require these gradients, without those that the reference lacks. Raises CheckFailed."""
+    """Require those of these gradients that the reference has. Raises CheckFailed."""
     actual, expected = observation.actual.gradients, observation.expected.gradients
     cut = [name for name in names if expected[name] is not None and actual.get(name) is None]
     if cut:
@@ -142,9 +142,8 @@ def _require_equal_gradients(observation: ObservedReply, names: list[str]) -> No
 def compare(oracle: Oracle, calls: Sequence[ObservedReply]) -> None:
     """Apply one oracle to these calls. Raises CheckFailed, with evidence, if it is violated.
 
-    A relation is applied to all calls together, any other oracle to each call. An oracle of one
-    call is not applied to a call that the reference or the attempt does not answer, unless it is
-    one of `_FOR_EXCEPTIONS`.
+    A relation is applied to all calls together. Any other oracle is applied to each call that both
+    the reference and the attempt answer; those of `_FOR_EXCEPTIONS` are applied to all calls.
     """
     if oracle in _RELATIONS:
         _require_relation(oracle, calls)
@@ -247,7 +246,7 @@ def _require_values(observation: ObservedReply) -> None:
     """Require the reference's types and values. Raises CheckFailed.
 
     The message describes the first output whose numbers differ. If only fingerprints differ, it
-    says nothing more; but if the call asks for the meta device, it names an output on another one.
+    names an output on another device if the call asks for the meta device, or has no details.
     """
     _require_kinds(observation)
     agrees = observation.actual.agrees(observation.expected, ("outputs",))
@@ -367,8 +366,7 @@ def _oracle_of_field(
 def pairs_of(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return the first output of each call, the reference's and the attempt's.
 
-    Calls are left out if the attempt raised, or if the first output of the reference's answer has
-    no numbers.
+    Only calls that the attempt answers count, and only if the reference's first output has numbers.
     """
     pairs = []
     for observation in calls:
@@ -502,8 +500,8 @@ def shown_by_oracles(
     2. the one whose typical numbers the attempt's tensors have (`_shown_by_numbers`);
     3. the one of all mutants with wrong plain numbers (`_shown_by_plain_numbers`).
 
-    The call is the last one of the group that violates the oracle. In case 3, these are all calls
-    that violate it.
+    The last call of the group that violates the oracle shows it. In case 3, all calls that violate
+    the oracle show it, too.
 
     A check shows nothing if no mutant of the exercise has the misconception. It shows nothing
     either if an output has another type than the reference's, unless the oracle is about types. A
@@ -562,10 +560,7 @@ def wrong_plain_numbers(response: Response) -> list[Candidate]:
 
 
 def _violating_calls(use: OracleUse, observations: Mapping[int, ObservedReply]) -> list[int]:
-    """Return the calls of an oracle that violate it, each tested alone.
-
-    Calls without an observed reply are left out.
-    """
+    """Return the calls of an oracle that have a reply and violate the oracle, each tested alone."""
     calls = [i for i in chain.from_iterable(use.calls) if i in observations]
     return [i for i in calls if is_violated(use.oracle, [observations[i]])]
 
@@ -575,9 +570,8 @@ def _shown_by_plain_numbers(
 ) -> str:
     """Return the misconception of all mutants that give a wrong plain number in an oracle's calls.
 
-    Plain numbers are outputs that are no tensors. One wrong reply is enough, in any call of the
-    oracle. Only replies count whose outputs have the types of the reference's outputs in the
-    observed call.
+    Plain numbers are outputs that are no tensors. A mutant gives a wrong one if its reply to some
+    call of the oracle is wrong, and has the types of the reference's outputs in the observed call.
 
     Return "" if there are no such mutants, or if they have several misconceptions. Return "" also
     if the oracle is not "values", or if the reference returns a tensor to the observed call.
@@ -605,8 +599,8 @@ def _shown_by_plain_numbers(
 def _added_to_argument(calls: Sequence[ObservedReply]) -> list[ReplyPair]:
     """Return the difference between each answer and the first argument, such as a mask.
 
-    In each pair, the reference's answer comes first. Calls are left out if `pairs_of` leaves them
-    out, if the first argument is no tensor, or if an answer has another shape than this argument.
+    In each pair, the reference's answer comes first. Only calls of `pairs_of` count, and only if
+    the first argument is a tensor and both answers have its shape.
     """
     pairs = []
     for observation in calls:
