@@ -297,8 +297,7 @@ def _is_possible(output: Output, leaf: Form) -> bool:
 def _cause(reply: Reply) -> object:
     """Return a key that exceptions with the same cause share, or None without an exception.
 
-    It has the type, the line and the message. Digits are left out of the message, because they may
-    be sizes.
+    The key has the type, the line, and the message without its digits, which may be sizes.
     """
     raised = reply.raised
     if raised is None:
@@ -455,8 +454,9 @@ class AttemptRunner:
         2. The two exceptions have different causes, and the first one is a clash of dtypes
            (`is_dtype_fault`).
 
-        Names that could report a hidden input are replaced. Raises AttemptEnded. If this call ended
-        the process, the call to blame is noted in `ended` before.
+        Names that could report a hidden input are replaced. `in_single` and
+        `causes_in_both_dtypes` are updated. Raises AttemptEnded. If the process ended in this call,
+        the call to blame is then in `ended` (`_call_to_blame`).
 
         Args:
             question: The call, and the check that makes it.
@@ -468,10 +468,7 @@ class AttemptRunner:
             reply = ready_replies.get(dtype) or self._execute_as(call, dtype)
         except AttemptEnded as ended:
             if self._ends > ends_before:  # otherwise an earlier call has used up the time
-                # Calls have less time after the first end of the process. So the call that caused
-                # it may be to blame for a later timeout, too.
-                culprit = next(iter(self.ended.values()), call)
-                self.ended[question.check] = culprit if ended.end is End.TIMEOUT else call
+                self.ended[question.check] = self._call_to_blame(call, ended)
             raise
         if self._may_work_in_float32(call, reply):
             reply_in_float32 = ready_replies.get("float32") or self._execute_as(call, "float32")
@@ -486,6 +483,15 @@ class AttemptRunner:
         reply = self._without_chosen_names(call, reply)
         self.transcript.append(Exchange(question.check, call, reply))
         return reply
+
+    def _call_to_blame(self, call: Call, ended: AttemptEnded) -> Call:
+        """Return the call to blame for the end of the process in this call.
+
+        For a timeout, it is the first call that ended a process: after the first end, calls have
+        less time. Otherwise it is this call.
+        """
+        is_timeout = ended.end is End.TIMEOUT
+        return next(iter(self.ended.values()), call) if is_timeout else call
 
     def _may_work_in_float32(self, call: Call, reply: Reply) -> bool:
         """Return whether the attempt raised in float64, and may answer the call in float32.
@@ -624,7 +630,10 @@ class AttemptRunner:
         return float(min(self._seconds_left, per_call, shortened))
 
     def _ask(self, message: Load | Call) -> Reply:
-        """Send the message to the attempt's process, and return the reply. Raises AttemptEnded."""
+        """Send the message to the attempt's process, and return the reply `_with_lines_of_file`.
+
+        Raises AttemptEnded.
+        """
         allowed, connection = self._seconds_allowed(), self._connection
         assert connection is not None
         try:
