@@ -80,22 +80,23 @@ def suggest(source: Source, raised: Raised) -> str:
     suggestion = suggestion or _exchanged_arguments(file) or loop_fault(source, raised)
     if not suggestion and is_shape_fault(raised):
         suggestion = wrong_length(file.function_nodes)
-    suggestion = suggestion or slip_behind_exception(
+    if suggestion := suggestion or slip_behind_exception(
         file.function_nodes, file.nodes, file.line, exception_text
-    )
+    ):
+        return suggestion
     for pattern, advise in _RULES:
         match = re.match(pattern, exception_text)
-        if match and not suggestion:
-            suggestion = advise(file, *match.groups())
-    return suggestion
+        if match and (suggestion := advise(file, *match.groups())):
+            return suggestion
+    return ""
 
 
 def _advice_from_table(file: _File, exception_text: str) -> str:
     """Return the suggestion of the first row of suggestions.txt that fits; "" if none does.
 
-    A pattern is matched with the exception's text, the code of the line, and the code above it. It
-    may capture a `name`, which the file must not define, and a `method`, which must lack `self`
-    there. The suggestion may repeat the name.
+    A pattern is matched with the exception's text, the code of the line, and the code above it. If
+    it captures a `name`, the file must not define the name. If it captures a `method`, that method
+    must lack `self` in the file. The suggestion may repeat the name.
     """
     text_and_code = f"{exception_text}\n{file.code}\n{file.code_above}"
     for pattern, suggestion in table().items():
@@ -246,8 +247,8 @@ def _unbound_variable(file: _File, name: str) -> str:
     """Return a sentence about the line that binds a variable without a value; "" if none is known.
 
     1. If lines above bind it, they are on a path that was not run (`_bound_on_another_path`).
-    2. If only lines below bind it, and the file or Python has a function, class, import or builtin
-       of this name: the variable hides it.
+    2. If only lines below bind it, and a function, class, import or builtin has the same name: the
+       variable hides that.
     3. Otherwise a line may be missing above.
 
     Returns "" also if the line does not have the name, or if the function deletes the variable.
@@ -549,7 +550,7 @@ def _function_without_return(file: _File) -> str:
     """Return a sentence about the first function that gives None although its result is used.
 
     Such a function has code, and its last statement is an assignment, an expression, or an `if`
-    without `else`. Returns "" if there is none.
+    without `else`. Returns "" if no function is like this.
     """
     discarded_ids = {id(statement.value) for statement in _all_of(file.nodes, ast.Expr)}
     calls = _all_of(file.nodes, ast.Call)
@@ -593,10 +594,9 @@ def _unchecked_none(file: _File) -> str:
 
 
 def _optional_names(file: _File) -> list[str]:
-    """Return the parameters with default None that the line uses, unless they got a value above.
+    """Return the parameters with default None that the line uses, unless a line above sets them.
 
-    Keyword-only parameters are left out, and those with a long name. At most MAX_OPTIONAL_NAMES are
-    returned.
+    Only positional parameters with a short name are returned, at most MAX_OPTIONAL_NAMES.
     """
     nodes_above = [n for n in file.function_nodes if getattr(n, "lineno", file.line) < file.line]
     used_names = _names(file.expressions) - _names(nodes_above, ast.Store)
@@ -610,7 +610,7 @@ def _optional_names(file: _File) -> list[str]:
 
 
 def _inverted_condition(file: _File, name: str, conditions: Iterable[ast.If | ast.IfExp]) -> str:
-    """Return advice on an `if` that runs the line just when this argument is None; "" if none does.
+    """Return advice on an `if` that runs the line only if this argument is None; "" without one.
 
     Conditional expressions are skipped.
     """
@@ -632,14 +632,14 @@ def _function_not_called(file: _File) -> str:
     """Return advice on the first function or method that is written without call parentheses.
 
     It is a function of the file, or a method of tensors. The line that raised is searched first;
-    then names that the file assigns or passes to its own functions. Returns "" if there is none.
+    then names that the file assigns or passes to its own functions, because the exception may be
+    raised far from the line that forgets the call. Returns "" if no call is missing.
     """
     names = {function.name for function in file.functions}
     calls = _all_of(file.nodes, ast.Call)
     assigned = [statement.value for statement in _all_of(file.nodes, ast.Assign)]
     calls_of_functions = [call for call in calls if getattr(call.func, "id", "") in names]
     arguments = [argument for call in calls_of_functions for argument in call.args]
-    # The exception may be raised far from the line that forgets the call.
     passed_on = _all_of((*assigned, *arguments), ast.Name)
     called_ids = {id(call.func) for call in calls}
     for node in (*file.expressions, *passed_on):
@@ -669,10 +669,12 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
 
     The line must have the attribute. The advice is the first of these:
 
-    1. A similar name. Its owner is a part of torch (_OWNERS), or else the file sets it. No names
-       are known for other modules.
-    2. If the object is of a class of the file: the line below that sets the attribute first.
-    3. If it is, and the file never sets or defines the name: a question about __init__.
+    1. A similar name. If the object is a part of torch (_OWNERS), it is one of its names; if the
+       object is no module, one of the attributes that the file sets.
+    2. If the object's class is in the file: the first line that sets the attribute, if that line is
+       below the one that raised (`_set_below`).
+    3. If the object's class is in the file, and the file never sets or defines the name: a question
+       about __init__.
 
     Args:
         file: The file.
@@ -699,9 +701,9 @@ def _misspelt_attribute(file: _File, type_name: str | None, module: str | None, 
 
 
 def _set_below(file: _File, word: str) -> int:
-    """Return the first line of the same function that sets self.word, below the one that raised.
+    """Return the first line of the function that sets self.word, or 0 if there is none.
 
-    Returns 0 if there is none, or if that line or one above sets it, too.
+    Return 0 also if that line is not below the one that raised.
     """
     lines = [
         node.lineno
@@ -752,10 +754,10 @@ def _misspelt_name(file: _File, word: str) -> str:
 def _similar_name(word: str, vocabulary: Iterable[str]) -> str:
     """Return the name of the vocabulary that is most similar to a word; "" if none is.
 
-    A name that differs only in upper and lower case is preferred. To a word of at most four
-    letters, no other name is similar enough. Names that differ only in characters such as q, k and
-    v (`_ALIKE`) are different on purpose. If the most similar name begins with _, "" is returned:
-    no user should be pointed to it, and the next one has another meaning.
+    A name that differs only in upper and lower case is preferred. A word of at most four letters
+    has no other similar name. Names that differ only in characters such as q, k and v (`_ALIKE`)
+    are different on purpose. If the most similar name begins with _, "" is returned: no user should
+    be pointed to it, and the next one has another meaning.
     """
     candidates = [
         name
