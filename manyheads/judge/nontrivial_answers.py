@@ -139,12 +139,15 @@ def choose_probe(
     reference: Runner,
     make_calls: Callable[[Call], Sequence[Call]],
 ) -> Probe | None:
-    """Return the calls that show most about the function of these exchanges.
+    """Return the most informative probe (`_informativeness`) that one of these exchanges gives.
 
-    A call is tried if the attempt answered it with numbers, and if the reference answers all calls
-    like it (`make_calls`) with equally many numbers. Returns None if there is no such call. The
-    search ends with the first probe that compares numbers and is right and informative, or after
+    A call gives a probe if the attempt answered it with numbers, and if the reference answers all
+    calls like it (`make_calls`) with equally many numbers. Returns None if no call does. The search
+    ends with the first probe that compares numbers and is right and informative, or after
     MOST_TRIED probes.
+
+    If the probe's call has no numbers to vary, so that `make_calls` returns it alone, the probe has
+    the answers to all exchanges: they show whether the answers depend on the sizes.
 
     Args:
         exchanges: The calls of one function, with the attempt's replies.
@@ -168,7 +171,6 @@ def choose_probe(
     best = max(tried, key=_informativeness, default=None)
     if best is None or len(best.calls) > 1:
         return best
-    # A function that is given no numbers must be asked for several sizes.
     pairs = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
     return replace(best, answers=tuple(pair for pair in pairs if all(map(has_numbers, pair))))
 
@@ -184,10 +186,10 @@ def _informativeness(probe: Probe) -> tuple[bool, bool, bool, int]:
 
 
 def all_right(exchanges: Sequence[Exchange], reference: Runner) -> bool:
-    """Return whether a function's comparable answers are the reference's, and there are any.
+    """Return whether all comparable answers of a function are right, and there are any.
 
-    An answer is comparable if both have numbers, and equally many. Calls in training mode are left
-    out, because their numbers may be random.
+    An answer is comparable if it has numbers, as many as the reference's, and if the call is not in
+    training mode: there the numbers may be random.
     """
     pairs = [
         (exchange.reply, reference.execute(exchange.call))
@@ -268,8 +270,8 @@ def _expect_dependence_on_numbers(
        kind. Moved numbers are a copy only if the answers add up.
     2. The second answer must differ from the first.
     3. If the reference compares numbers, the four answers must not add up; this CheckFailed is
-       marked `is_trivial_answer`. Nothing is demanded if an argument repeats few numbers, if the
-       first answer has a NaN, or if its numbers change one by one (`_changes_number_by_number`).
+       marked `is_trivial_answer`. They may add up if an argument repeats few numbers, if the first
+       answer has a NaN, or if its numbers change one by one (`_changes_number_by_number`).
 
     Args:
         attempt: The attempt.
@@ -400,8 +402,8 @@ def _tensor_shapes(reply: Reply) -> list[torch.Size]:
 def four_like(call: Call) -> tuple[Call, ...]:
     """Return four calls whose arguments a, b, c, d are other numbers, so that a + b = c + d.
 
-    The first has the arguments of the call itself. Each is made once, and none asks for gradients
-    or other measurements. If the call has no numbers, it is returned alone.
+    The first has the arguments of the call itself. Each is run once, and none asks for gradients or
+    other measurements. If the call has no numbers, the result is that call alone.
     """
     call = replace(call, second=False, watch=False, memory=False, cotangent=None, runs=1)
     generator = torch.Generator().manual_seed(0)
@@ -514,8 +516,9 @@ def failed_precondition(
 ) -> str:
     """Return a sentence if a function does not meet its recorded preconditions; "" if it does.
 
-    The sentence is about the first of these: its answers are trivial; a call of a precondition
-    raises, has no numbers, or ends the attempt's process; the rule of a precondition is not met.
+    The first recorded one has the rule "answers": the function's answers must not be trivial
+    (`_expect_nontrivial`). Each of the others has one call. Its answer must have numbers and
+    satisfy the rule. All these calls are made before the first rule is tested.
 
     Args:
         dictionary: The fault dictionary, with the preconditions.
@@ -528,7 +531,7 @@ def failed_precondition(
     ]
     judgements = []
     try:
-        for condition in conditions:  # a fault dictionary has the rule "answers" first
+        for condition in conditions:
             if condition.rule == "answers":
                 _expect_nontrivial(condition, attempt, observations)
                 continue

@@ -275,8 +275,8 @@ def _unmet_requirements(
 ) -> Mapping[str, CheckOutcome]:
     """Return for each function with an unmet requirement (`_demands`) the outcome of the first one.
 
-    Only functions that a passed check calls are tested. The additional calls for this are left out
-    of the attempt's transcript.
+    Only functions that a passed check calls are tested. The transcript of the attempt does not get
+    the calls that are made here.
 
     Args:
         check_outcomes: The outcomes of the checks themselves.
@@ -359,15 +359,15 @@ def expect_conditions(
 def _demands(
     target: str, conditions: Callable[..., Any] | None, all_passed: bool, run: CheckRun
 ) -> Iterator[Check]:
-    """Yield the requirements for a function as checks.
+    """Yield a check for each requirement of a function that has to be tested.
 
-    1. Its answers are not trivial (`require_nontrivial`). This is left out if the function is right
-       in an informative probe (`Probe.is_right_and_informative`).
-    2. It meets its preconditions. This is left out if it has none or if there is no probe. It is
-       also left out if the function is right in an informative probe, and either all checks passed
-       or all its answers are right.
+    1. Its answers are not trivial (`require_nontrivial`). This is tested unless the probe shows
+       right and informative answers (`Probe.is_right_and_informative`).
+    2. It meets its preconditions (`expect_conditions`). This is tested if there are preconditions
+       and a probe, in each of two cases: requirement 1 is tested; or some check did not pass and
+       not `all_right` of the function's answers.
 
-    There are no requirements if there is no probe and not even the reference answers with numbers.
+    Nothing is tested if not even the reference answers one of the exchanges with numbers.
 
     Args:
         target: The name of the function.
@@ -382,21 +382,20 @@ def _demands(
     if probe is None and not any(
         has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges
     ):
-        return  # not even the reference answers with numbers
-    unattempted = CheckOutcome(target, target, Layer.FINITE, 0.0, "")
-    is_nontrivial = probe is not None and probe.is_right_and_informative
-    if not is_nontrivial:
-        parameters, name = {"target": target, "probe": probe}, f"{target} says something"
-        yield Check(name, require_nontrivial, unattempted, parameters, needs_answers=False)
+        return
+    outcome = CheckOutcome(target, target, Layer.FINITE, 0.0, "")  # before the check is run
+    may_be_trivial = probe is None or not probe.is_right_and_informative
+    if may_be_trivial:
+        parameters, name = {"target": target, "probe": probe}, f"{target}: no trivial answers"
+        yield Check(name, require_nontrivial, outcome, parameters, needs_answers=False)
     if conditions is None or probe is None:
         return
-    if not (is_nontrivial and (all_passed or all_right(exchanges, run.reference))):
-        makers = {"conditions": conditions}
+    if may_be_trivial or not (all_passed or all_right(exchanges, run.reference)):
         yield Check(
-            f"{target} counts",
+            f"{target}: preconditions",
             expect_conditions,
-            replace(unattempted, trivial_answer=True),
-            makers,
+            replace(outcome, trivial_answer=True),
+            {"conditions": conditions},
             needs_answers=False,
         )
 
