@@ -203,8 +203,8 @@ class _Collector:
     ) -> None:
         """Note the line of the checks at which an import failed, and the exception.
 
-        Nothing is noted if no file of the checks is in its traceback. pytest wraps some exceptions
-        in another one, so both are searched, and the inner one counts.
+        Only the first problem is noted, and only if a file of the checks is in its traceback.
+        pytest wraps some exceptions in another one, so both are searched, and the inner one counts.
         """
         if call.excinfo is None or self.problem:
             return

@@ -486,9 +486,10 @@ class _Policy:
         return str(size) if is_known or not self._redacted_sizes else CUT
 
     def _factor(self, number: Number) -> str:
-        """Return the nearest factor that mistakes make, or REDACTED_NUMBER if none is near.
+        """Return the typical factor of a mistake (`_factors`) nearest to a number, with its sign.
 
-        The attempt's own number is never shown, because its last digits could be a message.
+        Return REDACTED_NUMBER if none is near. A number that is printed with more digits must be
+        nearer. The number itself is never shown, because its last digits could be a message.
         """
         factor = abs(number.value)
         nearest = min(self._factors, key=lambda candidate: abs(candidate - factor))
@@ -535,9 +536,9 @@ def _texts_in(file: str) -> frozenset[str]:
 
 
 def _factors(sizes: Sequence[int], calls: Sequence[Call]) -> set[float]:
-    """Return the factors that mistakes make of these sizes, and of the rates of dropout.
+    """Return the typical factors of mistakes with these sizes and the calls' dropout rates.
 
-    They are few, so that a chosen one carries a few bits at most.
+    Such factors are 2 or 1/√d. They are few, so that a chosen one carries a few bits at most.
     """
     sizes = [1, *sizes][:MOST_SIZES]
     small_numbers = range(1, 7)

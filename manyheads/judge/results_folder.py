@@ -252,8 +252,8 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
 def _read_texts(path: Path) -> object:
     """Return the parsed texts of the course, or {} if it has none.
 
-    If the file is not valid YAML, return a hash of its bytes: keys must change with the file. The
-    judge reports the error, not this function.
+    The return value becomes a part of each result's key, so it must change with the file even if
+    the file is no valid YAML. Then it is a hash of the bytes. The judge reports the error.
     """
     if not path.exists():
         return {}
