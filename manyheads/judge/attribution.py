@@ -239,10 +239,11 @@ def _verdicts_with_hidden(
     function_of: Mapping[str, str],
     source: Source,
 ) -> list[FunctionVerdict]:
-    """Return the verdicts. A function without a fault so far that fails a hidden check is wrong.
+    """Return the verdicts, changed for functions whose faults only hidden checks show.
 
-    It waits instead if it uses an earlier function that has a fault. The first check that it fails
-    gives the title and the evidence.
+    A function without a fault so far that fails a hidden check becomes wrong. If it uses an earlier
+    function that has a fault, it waits instead. The first check that it fails gives the title and
+    the evidence.
 
     Args:
         public_verdicts: The verdicts from the public calls, in the order of the exercise.
@@ -286,9 +287,9 @@ def _misconceptions_with_hidden(
     """Return `explaining` and `proved_only`, with the misconceptions that only hidden checks prove.
 
     A failed check of a function that is not written or not defined proves nothing. The new
-    misconceptions are added to `explaining` in two cases: if it is not empty, or if they can cause
-    all failed checks without a suspect (`can_cause`), not counting those that failed only because
-    of trivial answers. In all other cases they are added to `proved_only`. In `explaining`, an
+    misconceptions are added to `explaining` if it is not empty, or if they can cause all failed
+    checks without a suspect (`can_cause`). A check that failed only because of trivial answers
+    needs no cause. Otherwise the new misconceptions are added to `proved_only`. In `explaining`, an
     untouched stub is named last.
 
     Args:
@@ -368,8 +369,8 @@ def _visible_check_results(
 ) -> tuple[CheckResult, ...]:
     """Return the results of the visible checks, each with the function to blame and its evidence.
 
-    If `_cause_of` returns a function and its failure, these are that function, and the failure's
-    evidence with the usual repair. For any other check they are those of its outcome.
+    The function and the evidence are those of the outcome, unless `_cause_of` returns a function
+    and its failure. Then the evidence is the failure's, with the usual repair.
     """
     wrong_functions = [v.name for v in attribution.verdicts if v.state == "wrong"]
     results = []
@@ -393,8 +394,8 @@ def _cause_of(
     function may have made it fail: the first wrong function with a failure of this check is to
     blame.
 
-    Returns None if the outcome itself says enough: the check did not fail, its process ended, no
-    wrong function fails it, or the wrong function at which it stopped did not raise.
+    Returns None if the check passed or the process ended, if no wrong function fails the check, or
+    if the wrong function at which it stopped did not raise: then the outcome has the same evidence.
     """
     if outcome.outcome not in ("failed", "error"):
         return None
@@ -403,7 +404,6 @@ def _cause_of(
     for name in suspects:
         for failure in failures.get(name, ()):
             is_of_check = failure.check.id == outcome.id
-            # A function that did not raise has the same evidence in the outcome.
             if is_of_check and (name != stopped_at or failure.raised):
                 return name, failure
     return None
@@ -440,10 +440,10 @@ def check_result(
 def function_result(verdict: FunctionVerdict, source: Source) -> FunctionResult:
     """Return the result of a function: its verdict, with two changes if the attempt is a file.
 
-    1. The evidence of an undefined function is its location, if its name is in the text. If it is
-       not, and the file has only comments, the function is unwritten.
-    2. If an unwritten function has no evidence, the evidence is a definition that has content and
-       does not count, if there is one.
+    1. If the name of an undefined function is in the text, its location is the evidence. If the
+       file has only comments, the function is unwritten instead.
+    2. If an unwritten function has no evidence, the evidence is the location of a definition that
+       has content and does not count, if there is one (`where_it_is_written`).
     """
     state, evidence, near = verdict.state, verdict.evidence, verdict.near
     if source.name and state == "undefined":
@@ -561,10 +561,11 @@ def ungraded_result(
 ) -> ExerciseResult:
     """Return the result on a student's machine.
 
-    It has the visible checks. One that did not run because an earlier one failed is "skipped", and
-    its points can still be got. The maximum is the points of the exercise, or of the visible checks
-    if these have more; the difference is `unseen`. `unseen_checks` are the titles of the checks
-    that are not visible, without those that a misconception of the diagnosis certainly fails.
+    It has the visible checks. A check that did not run because an earlier one failed is "skipped",
+    and its points can still be got. The maximum is the points of the exercise, or of the visible
+    checks if these have more. `unseen` is the maximum without the points of the visible checks.
+    `unseen_checks` has the titles of the other checks, without those that a misconception of the
+    diagnosis certainly fails.
 
     Args:
         exercise: The exercise. If None, its points are those of all recorded checks.
@@ -604,7 +605,7 @@ def ungraded_result(
 
 
 def _note(source: Source, note: str) -> str:
-    """Return the source's own note, on the choice of the file, and then this one; "" if none.
+    """Return the source's note, on the choice of the file, and then `note`; "" if both are empty.
 
     Lines of a notebook are named by their cells.
     """
@@ -612,10 +613,9 @@ def _note(source: Source, note: str) -> str:
 
 
 def _certainly_fails(check: str, ids: Sequence[str], dictionary: FaultDictionary) -> bool:
-    """Return whether one of these misconceptions certainly fails a hidden check.
+    """Return whether every mutant of one of these misconceptions fails a hidden check.
 
-    That is so if every mutant of the misconception fails it. The check's result is then no news to
-    a student.
+    The check's result is then no news to a student.
     """
     for id_ in ids:
         checks_of_mutants = dictionary.failed_by.get(id_, [])
