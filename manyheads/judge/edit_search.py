@@ -32,9 +32,9 @@ def candidates(
 ) -> list[LineEdit]:
     """Return the edits of the code that calls of these targets reach, likely ones first.
 
-    Edits are sorted by their tier, and then by their line. Each edited text occurs once, with its
-    lowest tier. The list is empty if the text cannot be parsed, or if the code or all edited texts
-    together are too long.
+    Edits are sorted by their tier, and then by their line. On a line of `raised_on`, the tier is
+    TIERS_SOONER lower. Each edited text occurs once, with its lowest tier. The list is empty if the
+    text cannot be parsed, or if the code or all edited texts together are too long.
 
     Args:
         source: The attempt's text.
@@ -100,8 +100,8 @@ def find_lines(
     """Return an edit for each proved line, in the order of lines.
 
     After the first proof, only edits of the same category on other lines are tried. The result is
-    empty if no line is proved, or more than MOST_LINES are. It is also empty if the proofs run out,
-    because further lines may be as good.
+    empty if no line is proved, or more than MOST_LINES are. It is also empty if more than
+    `bounds.proofs` edits are worth a proof, because the others may be as good.
 
     Args:
         edits: The edits, likely ones first.

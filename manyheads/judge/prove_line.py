@@ -35,7 +35,7 @@ IsRight = Callable[[Reply], bool]
 
 @dataclass
 class EditedAttempts:
-    """Edits of an attempt that failed. The process of the screen is kept for the next texts.
+    """The search for edits that repair an attempt. It keeps the process of the screen.
 
     Attributes:
         attempt: The attempt.
@@ -106,8 +106,8 @@ class EditedAttempts:
     def _wrongly_answered(self, exchanges: Sequence[Exchange]) -> Iterator[tuple[bytes, IsRight]]:
         """Yield each wrongly answered call, packed, with the function that judges a reply to it.
 
-        Small calls come first, and calls that ask for gradients last. A call is left out if a
-        single reply does not show whether it is right.
+        Small calls come first, and calls that ask for gradients last. A call is skipped if a single
+        reply to it does not show whether the attempt is right.
         """
         memory, dtype = self.attempt.memory, self.attempt.dtype
         packed = [(exchange, memory.pack(exchange.call, dtype)) for exchange in exchanges]
@@ -118,10 +118,10 @@ class EditedAttempts:
                 yield message, is_right
 
     def _screen(self, edited_sources: Sequence[Source]) -> list[bool]:
-        """Return for each edited attempt whether the wrongly answered calls are right with it.
+        """Return for each edited attempt whether it answers the wrongly answered calls rightly.
 
-        At most SCREEN_CALLS calls are made. If there are no such calls, return whether the edited
-        attempt passes the failed checks.
+        The first SCREEN_CALLS such calls count. If there are none, return whether the edited
+        attempt passes the checks that the attempt failed.
         """
         if not self._wrong_calls:
             return [self._passes(source, self._failed_checks) for source in edited_sources]
@@ -137,9 +137,9 @@ class EditedAttempts:
     ) -> list[bool]:
         """Return for each edited attempt whether it loads and answers all these calls rightly.
 
-        All attempts get the calls together. If the process ends, each attempt gets them alone; one
-        that ends its process is not right. Raises AttemptEnded if an attempt takes too long, and
-        OutOfTime.
+        All attempts run in one process, which is kept for the next call. If it ends, each attempt
+        runs alone in a new process; an attempt that ends its process is not right. Raises
+        AttemptEnded if an attempt takes too long, and OutOfTime.
 
         Args:
             edited_sources: The edited attempts.
@@ -172,14 +172,14 @@ class EditedAttempts:
         return results
 
     def _passes(self, source: Source, only: Sequence[str] = ()) -> bool:
-        """Return whether an edited attempt loads and passes every check, in a new process.
+        """Return whether an edited attempt loads and passes these checks.
 
         Raises AttemptEnded if it takes too long, and OutOfTime.
 
         Args:
             source: The edited attempt.
-            only: If not empty, only the checks with these ids are run, in the process of the
-                screen.
+            only: The ids of the checks, which are run in the process of the screen. If it is empty,
+                all checks are run in a new process.
         """
         seconds_left, original = self._seconds_left(), self.attempt
         per_call = min(seconds_left, original.limits.seconds_per_call)

@@ -122,7 +122,7 @@ def calls(code: CodePart, node: ast.AST) -> Changes:
        _SIBLINGS. A keyword argument is removed.
     2. A matrix product is divided by the root of a size (`_scalings`). A product by `@` is also
        given a softmax, or one of its factors is transposed.
-    3. Axes are moved before or after a view, and the like (`_before_shaping`).
+    3. Edits before or after a call of _SHAPING, such as a view (`_before_shaping`).
     4. A transposition by an attribute such as `.T` is removed.
     5. The axes of an assigned or returned value are moved, or a layer is applied to it.
     """
@@ -192,8 +192,8 @@ def _is_of_module(func: ast.expr) -> bool:
 def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
     """Yield edits that call one of the _SIBLINGS in place of this function or method.
 
-    For tril and triu, the sibling is also called with each usual diagonal. So is the function
-    itself, if the call states no diagonal.
+    For tril and triu, other edits call the sibling with each usual diagonal, and also the function
+    itself if the call states no diagonal.
 
     Args:
         code: The part.
@@ -219,9 +219,9 @@ def _siblings(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
 def _before_shaping(code: CodePart, node: ast.Call, func: ast.Attribute) -> Changes:
     """Yield edits of a call of _SHAPING, such as a view.
 
-    1. The memory is made contiguous before it.
-    2. Axes are moved before it, or the heads after it. Moved axes need a reshape in place of a
-       view.
+    1. The memory is made contiguous before the call.
+    2. Axes are moved before the call, or the heads after it. After moved axes, a view becomes a
+       reshape.
     3. In a view or reshape to more than two axes, two neighbouring sizes are swapped, and the two
        axes are swapped back afterwards.
     """
@@ -335,7 +335,7 @@ def operators(code: CodePart, node: ast.AST) -> Changes:
 def _replacements(node: ast.AST) -> list[str]:
     """Return the operators that replace the node's operator; [] if there are none.
 
-    In a chain of comparisons, the first operator counts.
+    For a chain of comparisons, these are the ones of its first operator.
     """
     op = getattr(node, "op", None)
     if isinstance(node, ast.Compare):
@@ -456,9 +456,8 @@ def names(code: CodePart, node: ast.AST) -> Changes:
 
     1. A name is replaced by another one, sooner if both are in `pairs` or look alike.
     2. A name is replaced by an attribute of self that may be a size.
-    3. An attribute of self is replaced by another one if calls of the same function made both, or
-       if no call made either.
-    4. An attribute of self that no call made is replaced by a name.
+    3. An attribute of self is replaced by another one that a call of the same function made. If no
+       call made it, it is replaced by another one that no call made, or by a name.
     """
     match node:
         case ast.Name(name, ast.Load()) if name in code.names:
@@ -480,8 +479,9 @@ def names(code: CodePart, node: ast.AST) -> Changes:
 def _sizes_of_self(code: CodePart, node: ast.Name) -> Changes:
     """Yield edits that replace a name by an attribute of self that may be a size.
 
-    An attribute that a call made, such as a layer, is no size. A name with an attribute or a
-    subscript is not replaced. In a square root or a power, the edits are tried sooner.
+    An attribute that a call made, such as a layer, is no size. A name is not replaced if it is
+    followed by an attribute or a subscript. In a square root or a power, the edits are tried
+    sooner.
     """
     outer = code.parents[node]
     if isinstance(outer, ast.Attribute | ast.Subscript):
