@@ -66,9 +66,9 @@ class Failure:
 def failures_of(name: str, replies: PublicReplies) -> list[Failure]:
     """Return the failures of a function, in the order in which the checks were run.
 
-    It has at most one failure of each failed check: that a call of the function ended the process,
-    or else the first violated oracle that is applied to the function. A check may fail because of
-    several functions, and is then a failure of each.
+    Each failed check gives at most one failure: the end of the process in a call of the function,
+    or else the first violated oracle that is applied to the function. Groups of calls that
+    meet an unwritten function come last. A check may be a failure of several functions.
     """
     observations = replies.observations
 
@@ -103,9 +103,9 @@ def _failure(
 ) -> Failure:
     """Return the failure of a function that violates an oracle of a check.
 
-    Its advice is about the order of a returned pair, or else about the exception. For an exception,
-    the call of the helper that raised comes before it. `is_off_topic` and `origin` are about values
-    that differ. Sentences name the arguments as the exercise does.
+    Its advice is about the order of a returned pair, or else about the exception. If a helper
+    raised, the advice begins with the call of the helper. `is_off_topic` and `origin` are set only
+    for the oracle "values". Sentences name the arguments as the exercise does.
     """
     source, signatures = replies.source, replies.signatures.get(name, ())
     evidence, raised = evidence_of(violation.error, is_shown=not replies.is_graded)
@@ -159,14 +159,14 @@ def choose_failure(
 ) -> ChosenFailure:
     """Return the failure of a function to show between a misconception's title and its hint.
 
-    The first failure is shown if it ended the process. Otherwise the best one is shown. These
-    rules decide, and each but the first only between failures that are equal by those above it:
+    This is the first failure if the process ended in it. Otherwise it is the first one in this
+    order, in which each rule decides between failures that are equal by the rules above it:
 
-    1. A failure that shows the function's first misconception is best. One that shows none of its
-       misconceptions is better than one that shows only another one.
-    2. If they show the first misconception: a failure with an `origin` of the wrong numbers.
-    3. The earliest layer.
-    4. A failure that is about the topic of its check.
+    1. Failures that show the function's first misconception; then failures that show none of its
+       misconceptions; then failures that show only others.
+    2. If they show the first misconception: failures with an `origin` of the wrong numbers.
+    3. Failures of an earlier layer.
+    4. Failures that are about the topic of their check.
 
     A failure shows a misconception if its violation implies it, if a call proves it, or if a mutant
     gives the same wrong answer.
@@ -207,7 +207,7 @@ def choose_failure(
 def _about_word_and_sizes(
     name: str, failure: Failure, replies_by_function: RepliesByFunction
 ) -> str:
-    """Return up to two sentences about the first call of a failure that raised; "" if none did.
+    """Return up to two sentences about the first call of a failure that raises; "" without one.
 
     The first sentence has the string that the call was given as an argument. The second says which
     sizes of the call are in the exception's message, if shapes do not fit.
@@ -238,7 +238,7 @@ def _about_numbers(failure: Failure, replies: PublicReplies, *, has_misconceptio
        misconception.
     3. The origin of the numbers.
 
-    The last two need evidence that numbers differ. There is no sentence beside an exception.
+    Sentences 2 and 3 need evidence that numbers differ. A failure that raised gets no sentence.
     """
     if failure.raised:
         return ""

@@ -68,9 +68,9 @@ class PublicReplies:
         observations: The replies, by the index of the call.
         visible: The visible checks whose calls were made, in the order of the calls.
         is_graded: Whether this is grading. Then messages of exceptions are not shown.
-        is_complete: Whether all public calls were made, unless the process ended. Otherwise only
-            those of the visible checks were: all of these pass on a student's machine, or nothing
-            is written.
+        is_complete: Whether all public calls were made, or were to be made when the process ended.
+            If False, only those of the visible checks were made: all of these pass on a student's
+            machine, or nothing is written.
         right_by_name: Replies of functions that take their arguments in another order, and are
             right if the arguments are passed by name.
         failed_preconditions: For each function that does not meet its preconditions, the reason.
@@ -268,8 +268,8 @@ class PublicCalls:
     def find_failed_preconditions(self, visible: Sequence[VisibleCheck]) -> dict[str, str]:
         """Return the reasons why functions do not meet their preconditions, by function.
 
-        A function is tested if it has a wrong reply and a check that calls it passes. One that
-        meets its preconditions is left out.
+        A function is tested if it has a wrong reply and a check that calls it passes. Only
+        functions that do not meet their preconditions have an entry.
         """
         wrong_functions = {
             target_of(observation.call)
@@ -291,9 +291,10 @@ class PublicCalls:
     ) -> frozenset[int]:
         """Return the calls of failed checks that return another number with another seed.
 
-        Calls that return one number are made once more with another seed. This is done for checks
-        with a violated oracle, unless the attempt raised, and for checks without one that call a
-        function with a failed precondition. If a repeated call ends the process, it does not count.
+        Calls that return one number are made once more with another seed. This is done for two
+        kinds of checks: those that violate an oracle with an answer, and those that violate none
+        but call a function with a failed precondition. A repeated call that ends the process does
+        not count.
 
         Args:
             visible: The visible checks.
@@ -326,10 +327,10 @@ class PublicCalls:
         """Return the replies of functions that are right if their arguments are passed by name.
 
         Only functions whose definition has the arguments in another order are tried
-        (`in_another_order`). All calls of such a function are made once more, except those that the
-        reference does not answer. If all outputs are right then, its replies get the expected
-        fingerprint as the actual one, so that its numbers show no other mistake. If the process
-        ends, no replies of the function are returned.
+        (`in_another_order`). All its calls that the reference answers are made once more. If all
+        outputs are right then, the replies get the expected fingerprint as the actual one, so that
+        the numbers show no other mistake. If the process ends, no replies of the function are
+        returned.
         """
         corrected = {}
         for function, function_signatures in signatures.items():
@@ -374,10 +375,10 @@ def ask_public_calls(
     *,
     is_graded: bool = False,
 ) -> PublicReplies:
-    """Make the calls of the visible checks. In grading, or if one fails, make all public calls.
+    """Make the calls of the visible checks. In grading, or if a check fails, make all public calls.
 
-    The other calls are not made if nothing is written. If the process ends, the earlier replies are
-    kept. Preconditions are tested on a student's machine only.
+    If nothing is written, only the calls of the visible checks are made. If the process ends, the
+    earlier replies are kept. Preconditions are tested on a student's machine only.
 
     Args:
         calls: The calls, and the attempt.
@@ -417,10 +418,10 @@ def ask_public_calls(
 def name_misconceptions(replies: PublicReplies, bank: Bank | None = None) -> Diagnosis:
     """Return the misconceptions that the replies show. `attribution` adds their functions later.
 
-    An attempt that is not written has UNTOUCHED alone. If not all public calls were made
-    (`PublicReplies.is_complete`), there are none. If functions are right when their arguments are
-    passed by name, a wrong interface comes first; it is followed by the misconceptions that all
-    other replies show.
+    An attempt that is not written has UNTOUCHED alone. There are no misconceptions if not all
+    public calls were made (`PublicReplies.is_complete`). If functions are right when their
+    arguments are passed by name, INTERFACE comes first, and then the misconceptions that all other
+    replies show.
 
     Args:
         replies: The replies to the public calls.
