@@ -218,9 +218,11 @@ class FaultDictionary:
         """For each call of a check the reply fields that are compared.
 
         They are compared between the attempt, the reference and mutants. If several checks have a
-        call, the first one decides. If a module draws its own weights, the numbers that depend on
-        them are left out. If the reference runs a fused kernel, its inner operations are left out:
-        they depend on the processor, on PyTorch's version and on how the tensors lie in memory.
+        call, the fields of the first one count, with two exceptions:
+
+        1. If a module draws its own weights, its numbers are not compared.
+        2. If the reference runs a fused kernel, its inner operations are not compared: they depend
+           on the processor, on PyTorch's version and on how the tensors lie in memory.
 
         A call that only relations use has no entry.
         """
@@ -427,10 +429,10 @@ class Response:
 
     @cached_property
     def odd_refusals(self) -> set[int]:
-        """The wrong calls that must be refused and that raise an unexpected exception.
+        """The wrong calls that must be refused and that do not show that the input is accepted.
 
-        Calls of a function that never returns a tensor are included even if they raise nothing: it
-        cannot be said to accept an invalid input.
+        They raise an unexpected exception, or call a function that never returns a tensor: such a
+        function cannot be said to accept an invalid input.
         """
         return {
             i
@@ -443,14 +445,14 @@ class Response:
     def reductions(self) -> list[Response]:
         """The response, and the response without calls that no mutant need explain.
 
-        Three nested sets of calls are left out, one after the other:
+        The first one is the response itself. The others lack three nested sets of calls:
 
         1. dropout that no mutant reproduces (`unmatched_dropout`), and `odd_refusals`;
         2. also calls with an exception that is direct evidence, or with a guard that raised;
         3. also calls with any other direct evidence.
 
-        A set that is empty or equal to an earlier one adds no response. Responses without a
-        syndrome are left out.
+        A set that is empty or equal to an earlier one adds no response. Only responses with a
+        syndrome are returned.
         """
         excluded = self.unmatched_dropout | self.odd_refusals
         raised = excluded | self.shown_by("exception", "guard").keys()
@@ -507,7 +509,7 @@ class Response:
     def matches(self, mutant: int, call: int) -> bool:
         """Return whether a mutant's recorded reply to a call is the attempt's.
 
-        A random reply is not. The attempt must have replied to the call.
+        A random reply never is. The attempt must have replied to the call.
         """
         reply_index = self.recording.mutants[mutant].answers[call]
         return reply_index is not None and self._is_alike(call, reply_index)

@@ -88,9 +88,9 @@ def is_of_copies(call: Call) -> bool:
 
 
 def summarise_copies(call: Call, reply: Reply) -> Reply:
-    """Return the reply, with the extremes over all copies in place of its outputs.
+    """Return the reply, with the extremes over all copies in place of its outputs (`_extremes`).
 
-    The reply does not change if the call has no copies of one input.
+    Return the reply itself if the call is not `is_of_copies`.
     """
     if not reply.outputs or not is_of_copies(call):
         return reply
@@ -176,8 +176,8 @@ def device_misconception(observation: ObservedReply) -> str:
 
     The first of these applies:
 
-    1. Return "" if no device is wrong, or if a weight is no parameter: then it cannot follow the
-       module.
+    1. Return "" if no device is wrong, or if a weight is no parameter: such a weight cannot follow
+       its module.
     2. Return BEHIND, a mask that did not move with its module, if the module has a plain tensor
        that may be a mask.
     3. Return "" if the module moved after a call: tensors that the earlier call made stay behind,
@@ -219,8 +219,8 @@ def without_other_directions(
 ) -> dict[int, str]:
     """Return the misconceptions that the direction of wrong answers confirms, by call.
 
-    A misconception is kept, for all its calls, if at least one of their answers has its direction,
-    or if it has none.
+    A misconception without a direction is kept. One with a direction is kept, for all its calls, if
+    at least one of the answers to them has this direction.
 
     Args:
         names: the misconceptions, by call.
