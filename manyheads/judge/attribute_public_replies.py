@@ -228,8 +228,8 @@ def verdicts_of(
     depend. It does not wait if it has a misconception, or if it raised before it used any such
     function.
 
-    An undefined function of a running notebook is "unrun", as its cell may not have run. But it
-    stays "undefined" if another function of the notebook has a similar name.
+    An undefined function of a running notebook is "unrun", because its cell may not have run. If
+    another function of the notebook has a similar name, it is "undefined".
 
     Args:
         summaries: The observations about each function, in the order of the exercise.
@@ -294,8 +294,8 @@ def _state(
     1. "undefined": the file does not define it.
     2. "unwritten": it has no content. Or it is wrong, and a `raise` of the stub was reached beside
        the student's code.
-    3. If it is wrong: "waiting" if it waits. "unwritten" if each call says so, or if the failure
-       says so and no misconception explains the function. Else "wrong".
+    3. If it is wrong: "waiting" if it waits. Otherwise "unwritten" if each call says so, or if the
+       failure says so and no misconception explains the function. Otherwise "wrong".
     4. "unseen": it was not called.
     5. "so_far": a visible check of the function was not run yet, because another function is wrong.
     6. "right".
@@ -329,9 +329,9 @@ def _raised_before_use(
 ) -> bool:
     """Return whether a function raised before it used any of the blockers.
 
-    Then its exception does not follow from them. True if the call itself was refused. Names on the
-    line that raised count as used. False if this cannot be seen: `name` is a class, the exception
-    reports a missing name, or it was raised in another function or in a loop.
+    Then its exception does not follow from them. Return True if the call itself was refused. Names
+    on the line that raised count as used. Return False if the text cannot show this: `name` is a
+    class, the exception reports a missing name, or it was raised in another function or in a loop.
     """
     error_kind = kind_of(raised) if raised else None
     if error_kind and error_kind.at_call:  # the call itself was refused

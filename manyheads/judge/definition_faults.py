@@ -56,11 +56,11 @@ def definition_fault(
 def _wrong_type(source: Source, name: str, raised: Raised | None, *, is_class: bool) -> str:
     """Return a sentence if the name stands for something else than the exercise asks for, or "".
 
-    1. A name in small letters asks for a function. If the call needed a module from it, and it
-       returned none, the sentence says so.
-    2. If a class is asked for, anything that returns a module is accepted, such as a function. So
-       the sentence is "" unless the call complained that it got no module.
-    3. In all other cases, see `wrong_definition_type`.
+    1. The name is a function in small letters, and the call complained that it returned no module:
+       the sentence says so.
+    2. A class is asked for, and the call did not complain: "". Anything that returns a module is
+       accepted, such as a function.
+    3. In all other cases, `wrong_definition_type` decides.
     """
     returned_no_module = raised is not None and "not a torch.nn.Module" in raised.message
     is_function = isinstance(source.definitions.get(name), ast.FunctionDef)
@@ -116,7 +116,8 @@ def _lines_with_yield(function: ast.FunctionDef) -> list[int]:
 def in_another_order(source: Source, name: str, expected_names: Sequence[str]) -> str:
     """Return a sentence if a function takes its arguments in another order, or "".
 
-    Its positional arguments must have exactly the expected names. Keyword-only ones do not count.
+    The names of its positional arguments must be the expected ones. Keyword-only arguments do not
+    count.
 
     Args:
         source: The attempt's text.
@@ -315,11 +316,11 @@ class AxisUse:
 def wrong_length(nodes: Sequence[ast.AST]) -> str:
     """Return a sentence if the text reads the size of another axis than the growing one, or "".
 
-    `past = cache[0].shape[1]` beside `torch.cat([cache[0], k], dim=2)`: the tensor grows along axis
-    2, and axis 1 is the number of heads.
+    An example is `past = cache[0].shape[1]` beside `torch.cat([cache[0], k], dim=2)`: the tensor
+    grows along axis 2, and axis 1 is the number of heads.
 
-    The sentence is about the first tensor that grows, of which a size is read, and of which none of
-    these sizes can be the length. Tensors with long expressions are left out.
+    The sentence is about the first tensor that grows and of which only sizes of other axes are
+    read. A tensor with a long expression is skipped.
 
     Args:
         nodes: All nodes of one function.

@@ -143,8 +143,8 @@ class RepliesByFunction:
     def is_also_in(self, id_: str, function: str) -> bool:
         """Return whether a second function has a misconception, too.
 
-        That is so if a reply proves it there, or if the function has wrong calls and one mutant
-        fails these as the attempt does, and no other call of the function.
+        It has if a reply proves the misconception there. It has, too, if the function has wrong
+        calls, and one mutant gives the attempt's answers to these and right answers to all others.
         """
         if function in self.functions_with_evidence.get(id_, ()):
             return True
@@ -167,14 +167,16 @@ class RepliesByFunction:
     def function_of(self, id_: str, wrong_functions: Sequence[str]) -> str:
         """Return the function to which a misconception is attributed; "" if there is none.
 
-        An untouched stub concerns the whole file: "". For others it is the first of these. 1, 3 and
-        4 are in the order of the wrong functions, 2 is in alphabetical order.
+        An untouched stub concerns the whole file, so it has none. Any other misconception is
+        attributed to the first of these:
 
-        1. a wrong function in which a reply proves the misconception, or in which it is seen
-           (`is_seen`);
-        2. any other function in which a reply proves it, such as one that the file lacks;
-        3. a wrong function with a call that both the attempt and a mutant of the misconception
-           fail: if a function has two faults, no mutant with one fault answers as the attempt does;
+        1. the first wrong function in which a reply proves the misconception, or in which it is
+           seen (`is_seen`);
+        2. any other function in which a reply proves it, such as one that the file lacks (the
+           first in alphabetical order);
+        3. the first wrong function with a call that both the attempt and a mutant of the
+           misconception fail: if a function has two faults, no mutant with one fault answers as the
+           attempt does;
         4. the first wrong function.
         """
         if id_ == UNTOUCHED:
@@ -194,7 +196,7 @@ class RepliesByFunction:
         return [m for m, mutant in enumerate(self._dictionary.mutants) if mutant.id == id_]
 
     def _matches(self, mutant: int, function: str) -> bool:
-        """Return whether a mutant fails the wrong calls of a function alike, and no right one."""
+        """Return whether a mutant answers all calls of a function as the attempt does."""
         is_as_wrong = all(self._is_as_wrong(mutant, i) for i in self.wrong[function])
         return is_as_wrong and all(
             self._response.survives(mutant, i) for i in self._right[function]
@@ -231,7 +233,7 @@ def locate_misconceptions(
 
     Returns the misconceptions that explain the wrong replies (`diagnosis.named`), then those that
     some reply proves although they do not explain the wrong values (`diagnosis.also`). A
-    misconception is left out in two cases:
+    misconception is not returned in two cases:
 
     1. It may be a consequence: its function uses another wrong function that has no misconception,
        and no reply proves it.
@@ -285,13 +287,14 @@ def _with_functions(
 ) -> list[LocatedMisconception]:
     """Return these misconceptions with their functions, and with the titles of alternatives.
 
-    Other wrong functions that have a misconception, too (`is_also_in`), are added under two
-    conditions: no misconception of the group is attributed to them, and they use no wrong function.
-    For a wrong interface the second condition is dropped, because it never follows from another
-    function. To an untouched stub none are added, because it concerns the whole file.
+    Other wrong functions that have a misconception, too (`is_also_in`), are in `also_in` if no
+    misconception of the group is attributed to them, and if they use no wrong function. They may
+    use one if the interface is wrong, because that never follows from another function. An
+    untouched stub has no other functions, because it concerns the whole file.
 
-    The title of an alternative is shown if the dictionary has it, if the text does not show the
-    mistake itself, and if mutants of both answer alike the calls of functions that are not written.
+    The title of an alternative is shown if three conditions hold: the dictionary has it; the text
+    does not show the mistake itself; and mutants of the misconception and of the alternative give
+    the same answers to calls of functions that are not written (`mutants_answer_alike`).
 
     Args:
         group: The misconceptions.

@@ -183,7 +183,7 @@ class CodePart:
 def _nodes_with_parents(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield a node and all nodes in it whose text may be edited, each with its parent.
 
-    Nodes of _LEFT_OUT, fields of _NO_CODE (such as annotations) and docstrings are left out, with
+    Nodes of _LEFT_OUT, fields of _NO_CODE (such as annotations) and docstrings are skipped, with
     all nodes in them.
     """
     yield node, outer
@@ -238,8 +238,9 @@ def _may_run(member: ast.stmt, reached: Collection[str]) -> bool:
 def _attributes(code: CodePart) -> dict[str, str]:
     """Return for each attribute of self in a class the text of the function that makes its value.
 
-    The first assignment to an attribute counts. The text is "" if the value is not a call. A buffer
-    always has the text "register_buffer". At most MAX_NAMES attributes are returned.
+    In "self.drop = nn.Dropout(p)" this is "nn.Dropout". It is "" if the value is not a call. The
+    first assignment to an attribute counts. A buffer always has "register_buffer". At most
+    MAX_NAMES attributes are returned.
     """
     makers: dict[str, str] = {}
     for node in ast.walk(code.root):
@@ -258,8 +259,8 @@ def _attributes(code: CodePart) -> dict[str, str]:
 def _reached_definitions(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
     """Return the defined targets, and the names of all definitions that they use, directly or not.
 
-    A definition uses each name, and each attribute of any object, that its text has. If no target
-    is defined, every defined name is a target.
+    A definition uses another one if its text has that name, alone or as an attribute of any object.
+    If no target is defined, every defined name is a target.
     """
     definitions = _definitions(statements)
     waiting = [target for target in targets if target in definitions] or list(definitions)
