@@ -121,7 +121,7 @@ class _Workers:
     def start_judges(self, setup: RunSetup) -> None:
         """Have every worker start a judge and prove its box.
 
-        A worker that is lost meanwhile is left out. Raises CourseFault if there is no worker, or if
+        A worker that is lost meanwhile is skipped. Raises CourseFault if there is no worker, or if
         one cannot judge. Raises WorkerLost if the scheduler ends.
         """
         addresses = self._addresses()

@@ -52,8 +52,8 @@ def stopped_parts(
     """Return one text with a sentence for each of the first _MAX_PARTS_SHOWN stopped parts.
 
     A last sentence has the number of further stopped parts. If a part failed because a name is
-    missing, and a stopped part above contains the name, the sentence says only
-    that the part needs it. Return "" if all parts ran to their end.
+    missing, and a stopped part above contains the name, its sentence says only that it needs the
+    name. Return "" if all parts ran to their end.
 
     Args:
         source: The attempt.
@@ -113,9 +113,10 @@ def are_the_cause(
 ) -> bool:
     """Return whether the parts that did not run are the reason why no call was answered.
 
-    That is so if more than half of the calls lacked a name from such a part. It is also so if the
-    file can be parsed, defines no function or class, and all called names were undefined. False if
-    all parts ran, or if a call was answered.
+    They are if some part did not run, no call was answered, and one of these holds:
+
+    1. More than half of the calls lacked a name from such a part.
+    2. The file can be parsed, defines no function or class, and all called names were undefined.
     """
     exceptions = [exchange.reply.raised for exchange in transcript]
     if not stopped or None in exceptions:

@@ -298,8 +298,8 @@ class Judge:
     ) -> tuple[ProvedLine, ...]:
         """Return the lines at which one small edit makes every check pass.
 
-        There are none if the run does not search for lines, or if the search breaks. On a GPU the
-        search is left out, because a process takes seconds to start there.
+        There are none if the run does not search for lines, or if the search breaks. There are none
+        on a GPU either, because a process takes seconds to start there.
         """
         skipped_ids = {o.id for o in outcomes if o.outcome == "skipped"}
 

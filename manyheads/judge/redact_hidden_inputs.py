@@ -298,7 +298,8 @@ def axes_of(
 def _names_in_rows(rows: Sequence[_Row]) -> list[list[str]]:
     """Return for each tensor the names in its axes, in their order.
 
-    A number that is a product, such as nh·hd, has adjacent axes like a tensor. Others are left out.
+    A number that is a product, such as nh·hd, counts as a tensor with adjacent axes. Other numbers
+    do not count.
     """
     names = []
     for row in rows:
@@ -329,7 +330,7 @@ def _rows(
     """Yield the equations between the axes of these parameters and the sizes of their arguments.
 
     1. A parameter that may be missing has no equation if its argument is missing or None. Any other
-       missing argument has one that cannot be solved.
+       parameter with a missing argument has an equation that cannot be solved.
     2. A parameter with the axes of a tensor, or the axis of a number, has one equation.
     3. A module has several: a stand-in one for each attribute, and a module that the call builds
        those of its constructor.
@@ -568,7 +569,7 @@ def values_in(container: object) -> Iterator[object]:
     """Yield the tensors, numbers and other single values in calls, lists, mappings and dataclasses.
 
     The values of a call are its inputs and cotangents, and not its settings. Tuples count as lists.
-    Keys of mappings are left out.
+    Keys of mappings are not yielded.
     """
     match container:
         case Call():

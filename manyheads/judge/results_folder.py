@@ -478,7 +478,7 @@ class Record:
     ) -> None:
         """Note in the journal that these exercises of the result are on disk.
 
-        Exercises that could not be graded are left out, so that the next run tries them again.
+        Exercises that could not be graded are not noted, so that the next run tries them again.
 
         Args:
             submission: The submission.
@@ -575,8 +575,8 @@ def finish_changed_points(folder: Path) -> list[ChangedPoints]:
 def read_changed_points(folder: Path) -> list[ChangedPoints]:
     """Return the points that the last run changed, ordered by student.
 
-    Points that two changes have led back to their first value are left out, and so are rows of the
-    file without the required structure.
+    Points that two changes have led back to their first value do not count as changed. Rows of the
+    file without the required structure are skipped.
     """
     points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
     for row in rows_of(folder / CHANGED):

@@ -23,9 +23,12 @@ def slip_behind_exception(
 ) -> str:
     """Return a sentence about a slip that may have caused an exception, or "".
 
-    It is about `...` or a value that is called as a layer, if the message fits; then about an
-    attribute of self that is replaced by a part of itself, if sizes do not fit; otherwise about a
-    pasted line.
+    The message decides which slip is looked for:
+
+    1. If it mentions an ellipsis: `...` that is left in the text.
+    2. If an object is not callable: a value that is called as a layer.
+    3. If sizes do not fit: an attribute of self that is replaced by a part of itself.
+    4. Otherwise, or if there is no such attribute: a pasted line.
 
     Args:
         nodes: All nodes of the function around the line that raised.
