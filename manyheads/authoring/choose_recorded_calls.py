@@ -162,7 +162,10 @@ class RecordedCall:
         return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
     def _with_fewer_copies(self, copies: int) -> RecordedCall:
-        """Return the same call on fewer copies: every tensor with all copies is cut."""
+        """Return the same call on the first `copies` sequences, which are copies of one input.
+
+        Every tensor with as many sequences as the first tensor argument is cut.
+        """
         all_copies = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
         def change(value: object) -> object:

@@ -151,7 +151,7 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     rows = _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments")
     row = _child(rows, assignment.id)
     misconception_texts = YAML().compose(texts.read_text("utf-8")).value
-    _leave_out(settings, [(row, row)])
+    _leave_out(settings, [(row, row)])  # from the first node of each pair to the last one
     _leave_out(texts, [(key, value) for key, value in misconception_texts if key.value in unused])
     folders = [
         root / "solutions" / assignment.id,

@@ -54,26 +54,30 @@ GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 
 
+def _show_nothing(_: int) -> AbstractContextManager[Callable[[], None]]:
+    return nullcontext(lambda: None)
+
+
 def write_release(
     course: Course,
     catalogue: Catalogue,
     exercises: Sequence[Exercise] | None = None,
     jobs: int = 1,
-    show_progress: Shown = lambda _: nullcontext(lambda: None),
+    show_progress: Shown = _show_nothing,
 ) -> dict[Path, bool]:
     """Write exercises/, and remove files that no longer belong there.
 
     The texts of all exercises are made, and the banks of stale exercises are loaded, before
-    anything is written. Then the texts of the other exercises are written, and the files of each
-    stale exercise once it is recorded. A file that has its content already is not touched.
+    anything is written. Then the texts of the exercises that are not stale are written, and the
+    files of each stale exercise once it is recorded. A file with the right content is not touched.
 
     Args:
         course: The course.
         catalogue: Its checks and references.
         exercises: Write only the files of these exercises, and remove nothing. None for all.
         jobs: The number of processes that record.
-        show_progress: Opens a context for the number of stale exercises. Its function is called
-            after each one.
+        show_progress: Called with the number of stale exercises. It returns a context manager,
+            whose value is called after each of them.
 
     Returns:
         For each file that belongs to the exercises, whether it was written.
@@ -81,7 +85,7 @@ def write_release(
     Raises:
         CourseFault: A source is faulty, or a process ended.
     """
-    selected = exercises or course.exercises
+    selected = course.exercises if exercises is None else exercises
     # All texts are made before anything is written.
     texts = {exercise.id: texts_of(catalogue, exercise) for exercise in selected}
     stale = [exercise for exercise in selected if not is_current(exercise)]
@@ -183,7 +187,7 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
 def record(catalogue: Catalogue, exercise: Exercise) -> Files:
     """Return the computed files of an exercise by their paths. Nothing is written.
 
-    If a trained model exists, it is left out, because training takes twenty seconds.
+    A model is trained, in some twenty seconds, only if its file does not exist yet.
     """
     computed = {exercise.fingerprints: recorded_file(catalogue, exercise)}
     if exercise.train is not None and not exercise.trained.exists():

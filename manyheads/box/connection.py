@@ -417,10 +417,13 @@ def load(
 ) -> Loaded:
     """Load a source into a process, and leave out the parts that end a process.
 
-    At first, one message runs all parts, within the time of one call. If this process ends, another
-    one runs the parts one by one, each within half the time of a call. If a part ends this process,
-    too, the next process leaves the part out, and each of its parts has half as much time, but at
-    least SHORTEST seconds. All processes together have the time of one attempt.
+    1. One message runs all parts, within the time of one call.
+    2. If this process ends, another one runs the parts one by one. Each part has half the time of a
+       call.
+    3. If a part ends a process, the next process leaves the part out. A part then has half as much
+       time as in the process before, but at least SHORTEST seconds.
+
+    All processes together have the time of one attempt.
 
     If the text cannot be parsed, the SyntaxError is in the result.
 
@@ -437,7 +440,8 @@ def load(
             time left, or a process ends before it has listed its parts.
     """
     connection = connection or box.attempt(limits)
-    connection.spent = spent = spent or connection.spent
+    spent = spent or connection.spent
+    connection.spent = spent
     lines = message.source.count("\n") + 1
     try:
         seconds = min(limits.seconds_per_call, limits.seconds_per_attempt - spent.seconds)

@@ -218,11 +218,11 @@ class FaultDictionary:
         """For each call of a check the reply fields that are compared.
 
         They are compared between the attempt, the reference and mutants. If several checks have a
-        call, the fields of the first one count, with two exceptions:
+        call, the fields of the first one count. Two kinds of fields are never compared:
 
-        1. If a module draws its own weights, its numbers are not compared.
-        2. If the reference runs a fused kernel, its inner operations are not compared: they depend
-           on the processor, on PyTorch's version and on how the tensors lie in memory.
+        1. Numbers, if a module draws its own weights.
+        2. Inner operations, if the reference runs a fused kernel. They depend on the processor, on
+           PyTorch's version and on how the tensors lie in memory.
 
         A call that only relations use has no entry.
         """

@@ -136,7 +136,7 @@ def _is_multiple(observation: ObservedReply) -> bool:
 def _first_outputs(observation: ObservedReply) -> tuple[Tensor, Tensor] | None:
     """Return the attempt's first output and the reference's, or None if their shapes differ.
 
-    Return None also if an output is missing or has no numbers.
+    Return None also if an output is missing, or has no numbers and is left out by `_outputs`.
     """
     expected, outputs = first_of(observation.expected_outputs), _outputs(observation)
     if expected is None or not outputs:
@@ -158,16 +158,16 @@ def _has_same_failures(
     wrong_calls: Set[int],
     random_calls: Set[int],
 ) -> bool:
-    """Return whether a mutant fails in exactly the calls in which the attempt fails.
+    """Return whether a mutant fails in the calls in which the attempt fails, with one allowance.
 
     A mutant fails in a call if its reply is nondeterministic, or differs from the reference's.
 
-    1. If the attempt is nondeterministic in a call, the mutant must be, too. But its reply to a
-       call with many copies is recorded as extremes over all copies, and these need not be random:
-       there it is enough that they differ from the reference's.
-    2. In a function whose answers in the attempt are all deterministic, the mutant may be
-       nondeterministic in calls that the attempt answers rightly: the attempt may avoid the effect
-       there.
+    1. The allowance: the mutant may be nondeterministic in calls that the attempt answers rightly
+       if no reply of the attempt to their function is nondeterministic. The attempt may avoid the
+       effect there.
+    2. If the attempt is nondeterministic in a call, the mutant must be, too. In a call with many
+       copies it need only differ: the extremes over all copies are recorded, and these need not be
+       random.
 
     Args:
         response: The response.

@@ -390,7 +390,7 @@ def _message_sizes(observation: ObservedReply) -> list[int]:
 def _constants_shown(
     observation: ObservedReply, constants: Set[int], range_ends: Set[int]
 ) -> set[int]:
-    """Return the constants of the source that a wrong call shows although no input has such a size.
+    """Return the constants of the source that a wrong call shows.
 
     If the call raises, the exception's message shows them (`_constants_in_message`). Otherwise they
     are wrong sizes of outputs that have the right number of axes.
@@ -488,8 +488,8 @@ def _by_function(observations: Mapping[int, ObservedReply]) -> Iterable[dict[int
 def _rejects_rank(observation: ObservedReply) -> bool:
     """Return whether a call shows that the attempt does not take this number of axes.
 
-    It does if some output has another number of axes than the reference's. A call that raises does
-    so if the reference accepts it and the exception is no refusal.
+    This is so if some output has another number of axes than the reference's, or if the reference
+    accepts the call and the attempt raises an exception that is no refusal.
     """
     if observation.reply.raised is not None:
         return observation.is_allowed and not is_refusal(observation.reply.raised)

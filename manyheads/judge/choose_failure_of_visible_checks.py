@@ -321,9 +321,9 @@ def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
     """Return a sentence about wrong numbers, compared with the expected ones, or "".
 
     A single number may be a multiple or a fraction of the expected one, or its negative. For a
-    tensor the sentence is the first of these: it holds no shares although shares are expected; it
-    hides the scores that should be kept; it holds +∞ in place of −∞; it holds shares instead of
-    scores or answers.
+    tensor the sentence is the first of these: it holds no shares (numbers that sum to 1, as a
+    softmax returns) although shares are expected; it hides the scores that should be kept; it holds
+    +∞ in place of −∞; it holds shares instead of scores or answers.
 
     There is no sentence about complex numbers, about another shape, or about a tensor with NaN.
 

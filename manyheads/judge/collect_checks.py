@@ -223,7 +223,10 @@ class _Collector:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Convert the items that run on this device, and note the first that is not a check."""
+        """Add the check of each item to `found`, without checks for another device.
+
+        The first item that is not a check is the problem.
+        """
         for item in items:
             if is_for_another_device(item, self._device):
                 continue

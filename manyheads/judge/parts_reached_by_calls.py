@@ -140,7 +140,7 @@ class CodePart:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """The nodes with a position that may be edited, in the order of the text.
+        """The nodes of `parents` that have a position in the text, in the order of the text.
 
         If two nodes begin at the same place, the outer one comes first.
         """

@@ -289,12 +289,11 @@ class PublicCalls:
     def seed_dependent_calls(
         self, visible: Sequence[VisibleCheck], failed_preconditions: Container[str]
     ) -> frozenset[int]:
-        """Return the calls of failed checks that return another number with another seed.
+        """Return the calls that return one number, and another number with another seed.
 
-        Calls that return one number are made once more with another seed. This is done for two
-        kinds of checks: those that violate an oracle with an answer, and those that violate none
-        but call a function with a failed precondition. A repeated call that ends the process does
-        not count.
+        These calls of two kinds of checks are made once more: of checks that fail by a wrong
+        answer, not by an exception, and of checks that pass although they call a function with a
+        failed precondition. A repeated call that ends the process does not count.
 
         Args:
             visible: The visible checks.

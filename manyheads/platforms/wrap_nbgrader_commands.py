@@ -328,9 +328,10 @@ class Collect(ExchangeCollect):  # type: ignore[misc]
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy a hand-in, with links as links, and write its time to timestamp.txt.
 
-        No attempt is read through a link. The time comes from the folder's name in the exchange, so
-        a timestamp.txt of the student is replaced. A hand-in that is larger than nbgrader's limit
-        is not copied. If only a part can be copied, that part stays. Both cases are logged.
+        Links are not followed, so no file from outside is read. The time comes from the folder's
+        name in the exchange, and replaces a timestamp.txt of the student. A hand-in that is larger
+        than nbgrader's limit is not copied. If only a part can be copied, that part stays. The log
+        says which of these happened.
         """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
             self.log.error(

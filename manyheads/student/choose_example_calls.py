@@ -134,8 +134,9 @@ class Example:
     def twin_steps(self, steps: Sequence[Step]) -> list[TwinStep]:
         """Return for each step of the attempt the same step of the twin.
 
-        The same step has the same operation and location. It may take another number of tensors in
-        the twin, as `cat` does after a loop. Without a twin, the example takes its place.
+        It has the same operation and location, and if possible the same number of tensors: `cat`
+        after a loop may take another number. A step without counterpart is paired with None.
+        Without a twin, each step is paired with itself.
         """
         if self.twin is None:
             return [TwinStep(self.axes, step) for step in steps]

@@ -321,13 +321,17 @@ def _picture_of_moves(
         columns: The name of the columns' axis.
         note: The reason why there is no output of the student.
     """
-    strayed, foreign = actual.positions != expected.positions, int((actual.positions < 0).sum())
-    sides, words = {"expected" if note else "yours": actual}, note or "as expected"
+    strayed = actual.positions != expected.positions
+    foreign = int((actual.positions < 0).sum())  # numbers that are not in the argument
+    sides = {"expected" if note else "yours": actual}
+    words = note or "as expected"
     if strayed.any():
         sides = {"expected": expected, "yours": actual}
         how = f"not among {expected.argument}'s" if foreign else "in the wrong place"
-        words = f"{foreign or int(strayed.sum())} of {strayed.numel()} numbers are {how}"
-    start, shape = [*strayed.nonzero().tolist(), [0, 0]][0], strayed.shape
+        count = foreign or int(strayed.sum())
+        words = f"{count} of {strayed.numel()} numbers are {how}"
+    shape = strayed.shape
+    start = strayed.nonzero()[0].tolist() if strayed.any() else [0, 0]  # the first wrong number
     row, column = (max(0, min(at - 2, size - MOST)) for at, size in zip(start, shape, strict=True))
     cut = slice(row, row + MOST), slice(column, column + MOST)
     range_text = (

@@ -67,7 +67,7 @@ def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
     with name_in_error(lock):
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(descriptor, "r+") as file:
-        if not _is_held(descriptor, lock):
+        if not _take_lock(descriptor, lock):
             raise CourseFault(
                 busy_message.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1)
             )
@@ -83,7 +83,7 @@ def folder_lock(lock: Path, busy_message: str) -> Iterator[None]:
                 lock.parent.rmdir()
 
 
-def _is_held(descriptor: int, path: Path) -> bool:
+def _take_lock(descriptor: int, path: Path) -> bool:
     """Lock the file, and return whether this process holds the lock and the path is still the file.
 
     On a system without such locks, return True.

@@ -290,9 +290,15 @@ def _cell_runs(exercise: Exercise, tag: str) -> list[tuple[CellRun, CellRun]]:
 
 
 def _run_cells(exercise: Exercise, origin: str, written_text: str, tag: str) -> list[CellRun]:
-    """Run the check and prediction cells in their order, and return the runs with this tag.
+    """Run the check and prediction cells (LOCKED) in their order; return the runs with this tag.
 
     As in a notebook, a cell may use the names that earlier cells define.
+
+    Args:
+        exercise: The exercise.
+        origin: "stub" or "solution", for the label.
+        written_text: The text of the stub or the solution, whose names the cells may use.
+        tag: The tag.
     """
     namespace = dict(namespace_of_source(written_text, exercise.solution)) | {
         "__name__": "__main__"
@@ -302,7 +308,8 @@ def _run_cells(exercise: Exercise, origin: str, written_text: str, tag: str) -> 
         tags = cell.metadata.get("tags", [])
         if not LOCKED.isdisjoint(tags):
             run = _run_cell(exercise, origin, str(cell.source), namespace)
-            runs += [run] if tag in tags else []
+            if tag in tags:
+                runs.append(run)
     return runs
 
 

@@ -69,12 +69,12 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
     if form.is_leaf:
         return [output_of(result)]
     elements = _elements_of(result, form)
-    if isinstance(elements, str):
+    if isinstance(elements, str):  # says what the result is in place of the tuple
         return [Output(plain(misfit(depth, elements), NAME_LIMIT))] * form.count
-    pairs = zip(elements, form.parts, strict=True)
-    return [
-        output for element, of_part in pairs for output in outputs_of(element, of_part, depth + 1)
-    ]
+    outputs = []
+    for element, part_form in zip(elements, form.parts, strict=True):
+        outputs += outputs_of(element, part_form, depth + 1)
+    return outputs
 
 
 def fits(result: object, form: Form) -> bool:

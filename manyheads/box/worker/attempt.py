@@ -180,9 +180,9 @@ class Program:
         return tuple(line for line, _ in self._parts)
 
     def run(self, number: int) -> Raised | None:
-        """Run one part, and return its exception, or None.
+        """Run one part, and return its exception with the line of the part, or None.
 
-        The exception of a cell that cannot be parsed is its SyntaxError.
+        The exception of a part that cannot be parsed is its SyntaxError.
         """
         line, statement = self._parts[number]
         try:
