@@ -30,6 +30,7 @@ from .download_layouts import (
     Download,
     HandIn,
     Person,
+    RefusedFile,
     all_ids,
     depth_of,
     interpret,
@@ -80,14 +81,14 @@ class Collected:
     notes: list[str] = field(default_factory=list)
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
-    def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
+    def tell(self, download: Path, refused: Iterable[RefusedFile]) -> None:
         """Add files that are not taken to `refusals` and `not_taken`.
 
         Args:
             download: the file or folder.
-            refused: the path of each file in it, and the end of the sentence about that file.
+            refused: files in it.
         """
-        reasons = [("/".join(map(printable_name, path)), reason) for path, reason in refused]
+        reasons = [("/".join(map(printable_name, file.path)), file.reason) for file in refused]
         self.refusals += reasons
         self.not_taken += [
             f"{printable_name(download.name)}: {path} {reason}" for path, reason in reasons
@@ -217,9 +218,8 @@ class _Run:
                 path /= alone.name  # a folder around a download
                 members = self.reader.list_files(path)
             name = student or path.resolve().name
-            self.collected.tell(
-                path, ((member.path, member.refused) for member in members if member.refused)
-            )
+            refused = [member for member in members if member.refused]
+            self.collected.tell(path, (RefusedFile(m.path, m.refused) for m in refused))
             accepted = tuple(member for member in members if not member.refused)
             listing.append((path, Download(name, accepted, bool(student), self.people.is_known)))
         archives = [download for path, download in listing if is_archive(path.name)]
@@ -264,7 +264,9 @@ class _Run:
         closed = list[tuple[str, HandIn]]()
         assignments = set[Assignment]()
         closed_download = [
-            (m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)
+            RefusedFile(member.path, member.closed)
+            for member in download.members
+            if member.closed and member.path == (path.name,)
         ]
         is_ones = self.people.is_known(name_without_suffix(path.name)) or (
             download.is_of_one and self.people.roster is None
@@ -291,7 +293,8 @@ class _Run:
             try:
                 students = self.people.folders_of(person)
             except NoFolder as error:
-                collected.tell(path, [(hand_in.member.path, str(error)) for hand_in in files])
+                refused = [RefusedFile(file.member.path, str(error)) for file in files]
+                collected.tell(path, refused)
                 continue
             persons_files = self._of_person(path, files)
             candidates = persons_files.candidates
@@ -385,7 +388,7 @@ class _Run:
                 try:
                     candidate = self._candidate(file, content, path, budget, committed)
                 except NotPlaced as error:
-                    self.collected.tell(path, [(file.member.path, str(error))])
+                    self.collected.tell(path, [RefusedFile(file.member.path, str(error))])
                     persons_files.unplaced.append("/".join(map(printable_name, file.member.path)))
                     continue
                 is_wanted = self.only in (None, candidate.assignment)
@@ -411,9 +414,8 @@ class _Run:
         folders of the exercises are yielded, if there are any.
         """
         opened = self.reader.open_member(hand_in.member, budget)
-        self.collected.tell(
-            path, ((member.path, member.refused) for member, _ in opened if member.refused)
-        )
+        refused = [member for member, _ in opened if member.refused]
+        self.collected.tell(path, (RefusedFile(m.path, m.refused) for m in refused))
         files = [file for file in opened if not file[0].refused]
         if hand_in.person.platform == CLONES:
             files = [

@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from os.path import commonprefix
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -95,18 +95,30 @@ class HandIn:
     origin: Origin
 
 
+class RefusedFile(NamedTuple):
+    """A file of a download that is not taken.
+
+    Attributes:
+        path: the path in the download.
+        reason: the end of the sentence about the file.
+    """
+
+    path: tuple[str, ...]
+    reason: str
+
+
 @dataclass
 class Understood:
     """The interpretation of a download.
 
     Attributes:
-        refused: the path of each file that is not taken, with the reason.
+        refused: the files that are not taken.
         left_out: the number of files for each text of `_KINDS`.
     """
 
     platforms: list[str] = field(default_factory=list)
     handed_in: list[HandIn] = field(default_factory=list)
-    refused: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -212,13 +224,13 @@ class ListingRow:
                     f"is text or a link typed into {self.platform}, or a note, and no file. "
                     "Next: ask for the file"
                 )
-                parsed.refused.append((member.path, problem))
+                parsed.refused.append(RefusedFile(member.path, problem))
             elif category == "beside" and is_alone and have and is_wanted(member.name):
                 problem = (
                     f"lies where {self.platform} puts tasks and corrections. Next: look "
                     "whether it was handed in"
                 )
-                parsed.refused.append((member.path, problem))
+                parsed.refused.append(RefusedFile(member.path, problem))
             elif category and (have or category == "back"):
                 parsed.left_out[_KINDS[category]] += 1
             elif category or not groups:
@@ -537,7 +549,7 @@ def _in_folders(
         folders = _folders(member)
         if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
             parsed.refused.append(
-                (member.path, _NO_NAME.format(quote(printable_name(member.name))))
+                RefusedFile(member.path, _NO_NAME.format(quote(printable_name(member.name))))
             )
         elif folders not in claimed_folders and (is_one_student or 0 <= depth < len(folders)):
             person = person_called(
@@ -546,7 +558,7 @@ def _in_folders(
             )
             parsed.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
         else:
-            parsed.refused.append((member.path, _NO_FOLDER))
+            parsed.refused.append(RefusedFile(member.path, _NO_FOLDER))
     return []
 
 
@@ -643,7 +655,7 @@ def _of_gradescope(
                 f"is of no submission that {METADATA} lists. Next: look whose it is, or "
                 "export the submissions again"
             )
-            parsed.refused.append((member.path, problem))
+            parsed.refused.append(RefusedFile(member.path, problem))
     return []
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from ..files import CourseFault, KeptContents
 from . import ENDINGS, Unreadable, is_archive, printable_name, read_bytes
@@ -447,14 +447,14 @@ class Reader:
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
         """Yield a file, or refuse it for its path, as a link, or as no regular file."""
         status = file.lstat()
-        member_path, why = _split_path("/".join(path))
-        if why := why or _mode_problem(status.st_mode):
+        split_path = _split_path("/".join(path))
+        if why := split_path.problem or _mode_problem(status.st_mode):
             yield Member(
                 path, refused=f"{why}. Next: put the file itself there, under another name"
             )
         else:
             yield Member(
-                member_path,
+                split_path.segments,
                 status.st_mtime,
                 partial(self._open, file) if is_wanted(file.name) else None,
             )
@@ -506,16 +506,14 @@ class Reader:
                 around.add(top)
                 continue
             budget.take(members=1)
-            member_path, why = _split_path(raw_name)
-            inner = (*prefix, *member_path)
+            split_path = _split_path(raw_name)
+            inner = (*prefix, *split_path.segments)
             ask = f", and is not taken. {_ASK}"
-            if why:
-                short = (
-                    raw_name
-                    if len(raw_name) <= LONGEST
-                    else f"{raw_name[: LONGEST // 2]}…{raw_name[-LONGEST // 4 :]}"
-                )
-                refused.append(Member((*prefix, short), refused=why + ask))
+            if split_path.problem:
+                short = raw_name
+                if len(raw_name) > LONGEST:
+                    short = f"{raw_name[: LONGEST // 2]}…{raw_name[-LONGEST // 4 :]}"
+                refused.append(Member((*prefix, short), refused=split_path.problem + ask))
                 continue
             if inner in members:
                 again = f"stands in the archive once more, and the last one counts. {_ASK}"
@@ -595,18 +593,25 @@ def is_wanted(name: str) -> bool:
     return is_archive(name) or own_name(name).lower().endswith(ENDINGS) or name == METADATA
 
 
-def _split_path(name: str) -> tuple[tuple[str, ...], str]:
-    """Return the segments of a path, and the reason why the path is refused, or ""."""
+class _SplitPath(NamedTuple):
+    """The segments of a path, and the reason why the path is refused, or ""."""
+
+    segments: tuple[str, ...]
+    problem: str
+
+
+def _split_path(name: str) -> _SplitPath:
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
     segments = tuple(segment for segment in text.split("/") if segment not in ("", "."))
     rules = {
         "has an absolute path": text.startswith("/") or (text[1:2] == ":" and text[0].isalpha()),
         "has a path that leads out of the archive": ".." in segments,
-        "has a path that is too long or empty": not 0 < len(segments) <= DEEPEST
-        or max(map(len, segments)) > LONGEST,
+        "has a path that is too long or empty": (
+            not 0 < len(segments) <= DEEPEST or max(map(len, segments)) > LONGEST
+        ),
         "has a name that cannot be shown": not all(map(str.isprintable, segments)),
     }
-    return segments, next((why for why, holds in rules.items() if holds), "")
+    return _SplitPath(segments, next((why for why, holds in rules.items() if holds), ""))
 
 
 def content_of(member: Member, max_bytes: int) -> bytes:

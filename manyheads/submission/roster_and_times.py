@@ -223,16 +223,15 @@ class Roster:
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[Student]]:
-        """The rows by each id, by the group, and by the name in each order of its words."""
+        """The rows by a column and its text: an id, the group, or a spelling of the name."""
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, fold_case(getattr(student, column))) for column in _IDS}
-            keys |= {
-                ("group", letters(student.group)),
-                *(("name", spelling) for spelling in _spellings(student.name)),
-            }
-            for key in keys:
-                rows[key].extend([student] * bool(key[1]))
+            keys |= {("name", spelling) for spelling in _spellings(student.name)}
+            keys.add(("group", letters(student.group)))
+            for column, text in keys:
+                if text:
+                    rows[column, text].append(student)
         return rows
 
 
