@@ -132,7 +132,7 @@ def status(
         return
     pairs = zip(owns, results, strict=True)
     rungs = [
-        Rung(o.exercise, recorded_stub(o.exercise)[1], result, o.source.missing)
+        Rung(o.exercise, recorded_stub(o.exercise).check_titles, result, o.source.missing)
         for o, result in pairs
     ]
     console.print(ladder(rungs, is_whole=show_all))
@@ -368,7 +368,7 @@ def bench(
     from ..student.bench_written_out_attention import FULL, QUICK, bench_report, measure, settings
 
     console = open_console()
-    lengths, enough = QUICK if quick else FULL
+    size = QUICK if quick else FULL
     with console.status("measuring") as spinner:
-        measured = measure(settings(lengths), device, spinner.update, enough)
+        measured = measure(settings(size.lengths), device, spinner.update, size.seconds)
     console.print(bench_report(measured), soft_wrap=not console.is_terminal)

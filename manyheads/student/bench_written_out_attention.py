@@ -102,8 +102,20 @@ class Bench:
     apart: Mapping[str, float]
 
 
-# the lengths T, and the seconds to spend on each path (at least one run)
-FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)
+class BenchSize(NamedTuple):
+    """The size of a whole measurement.
+
+    Attributes:
+        lengths: The numbers of tokens, T.
+        seconds: The time to spend on each path, with at least one run.
+    """
+
+    lengths: tuple[int, ...]
+    seconds: float
+
+
+FULL = BenchSize((256, 1024, 4096), 1.5)
+QUICK = BenchSize((256,), 0.05)
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients
 # were computed. One sequence, 12 heads, float32 and forward alone are our guess. The times are not
 # reproduced here.

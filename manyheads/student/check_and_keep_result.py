@@ -19,7 +19,7 @@ from importlib import metadata
 from os.path import basename
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
 
@@ -184,7 +184,8 @@ def read_own_attempt(course: Course, exercise: Exercise) -> OwnAttempt:
     Raises:
         CourseError: The file of the fault dictionary cannot be read.
     """
-    script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded_stub(exercise)
+    script, kib = exercise.script, course.limits.source_kib
+    stub = recorded_stub(exercise).code_digest
     source = read_attempt(script.parent, exercise.stem, stub, kib)
     if not source.missing and source.code_digest != stub:
         return OwnAttempt(course, exercise, source, is_started=True)
@@ -241,8 +242,20 @@ def _other_name(course: Course, exercise: Exercise) -> str:
     return near[0] if near else ""
 
 
-def recorded_stub(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
-    """Return the code_digest of the untouched stub, and each check's id and title, sorted by layer.
+class RecordedStub(NamedTuple):
+    """The data of the fault dictionary that can be read without torch.
+
+    Attributes:
+        code_digest: The code_digest of the untouched stub.
+        check_titles: Id and title of each check, sorted by layer.
+    """
+
+    code_digest: str
+    check_titles: list[tuple[str, str]]
+
+
+def recorded_stub(exercise: Exercise) -> RecordedStub:
+    """Return the recorded data of an exercise's stub.
 
     Raises:
         CourseError: The file of the fault dictionary cannot be read.
@@ -252,9 +265,8 @@ def recorded_stub(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
         with path.open("rb") as file:  # its head is enough, and can be read without torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         body = json.loads(head["__metadata__"]["body"])
-        return body["stub"], [
-            (c["id"], c["title"]) for c in sorted(body["checks"], key=lambda c: c["layer"])
-        ]
+        checks = sorted(body["checks"], key=lambda check: check["layer"])
+        return RecordedStub(body["stub"], [(check["id"], check["title"]) for check in checks])
     except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise CourseError(f"{path} cannot be read ({why}). {restore(path)}") from error

@@ -596,10 +596,20 @@ def _entries(
         yield line_of(0, raised.line)
 
 
-def _lines(
-    items: Sequence[Item], steps: Sequence[Step]
-) -> Iterator[tuple[tuple[int, ...], list[int]] | Repeated]:
-    """Yield the line numbers on the call stack, with the successive steps that share them.
+class _StepsOfLine(NamedTuple):
+    """Successive steps with the same lines on the call stack.
+
+    Attributes:
+        lines: The numbers of these lines.
+        step_indices: The indices of the steps.
+    """
+
+    lines: tuple[int, ...]
+    step_indices: list[int]
+
+
+def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[_StepsOfLine | Repeated]:
+    """Yield the successive steps of each line.
 
     For a loop, the lines of its first round are yielded, then a Repeated. The Repeated has numbers
     of lines in place of labels.
@@ -607,7 +617,7 @@ def _lines(
     waiting: list[int] = []
     for item in items:
         if waiting and (isinstance(item, Loop) or steps[item].lines != steps[waiting[0]].lines):
-            yield steps[waiting[0]].lines, waiting
+            yield _StepsOfLine(steps[waiting[0]].lines, waiting)
             waiting = []
         if isinstance(item, Loop):
             yield from _lines(item.body, steps)
@@ -618,7 +628,7 @@ def _lines(
         else:
             waiting.append(item)
     if waiting:
-        yield steps[waiting[0]].lines, waiting
+        yield _StepsOfLine(steps[waiting[0]].lines, waiting)
 
 
 def _operation(step: Step, twin_step: TwinStep, axes: Axes) -> Operation:

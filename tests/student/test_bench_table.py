@@ -20,7 +20,7 @@ def bench_lines(missing: str = "") -> list[str]:
         BenchRow(s, instead=missing)
         if missing and s.T == 4096
         else BenchRow(s, Measured(s.T, 2 * s.matrix), Measured(s.T / 4, 64 * s.T))
-        for s in settings(FULL[0])
+        for s in settings(FULL.lengths)
     ]
     bench = Bench("cpu: Some Processor, threads: 2; torch 2.13.0", tuple(rows), {"float32": 4.8e-7})
     return make.printed_lines(bench_report(bench), 80)
