@@ -88,6 +88,7 @@ def is_running(name: str) -> bool:
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
+# The kernel counts the processes and threads of bubblewrap and the zygote with the attempt's.
 ZYGOTE_PROCESSES = 8
 # for the kernel to free an attempt's memory; until then it refuses to remove the cgroup
 REMOVAL_SECONDS = 10.0

@@ -31,9 +31,11 @@ from .messages import (
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
 
-def is_same(
-    a: object, b: object, met: dict[tuple[int, int], tuple[object, object]] | None = None
-) -> bool:
+# Compared pairs by their ids. If the objects were not kept, Python could use an id again.
+_Compared = dict[tuple[int, int], tuple[object, object]]
+
+
+def is_same(a: object, b: object, met: _Compared | None = None) -> bool:
     """Return whether no difference between two objects is found.
 
     Tensors must have the same type, shape, dtype and device, and the same numbers, with NaN equal
@@ -46,7 +48,7 @@ def is_same(
     Args:
         a: the first object.
         b: the second object.
-        met: the pairs that were compared before, by their ids.
+        met: the pairs that were compared before.
     """
     met = {} if met is None else met
     if (id(a), id(b)) in met or a is b:
