@@ -196,9 +196,8 @@ def main() -> None:
     lost = sum((part.lost for part in losses), Counter[Oracle]())
     verdicts = sum(part.verdicts for part in losses)
     print(f"{lost.total()} of {verdicts} verdicts are lost ({lost.total() / verdicts:.1%})")
-    programs, unseen = (
-        sum(getattr(part, name) for part in losses) for name in ("programs", "unseen")
-    )
+    programs = sum(part.programs for part in losses)
+    unseen = sum(part.unseen for part in losses)
     print(f"{unseen} of {programs} programs with a verdict pass every visible check of the trial")
     for oracle, count in lost.most_common():
         print(f"{oracle}: {count}")
