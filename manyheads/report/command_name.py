@@ -87,6 +87,8 @@ def text_as_called(text: Text, name: str = "") -> Text:
     The styles of the text stay.
     """
     name = name or command()
-    for match in reversed(list(_CALL.finditer(text.plain)) if name != "course" else []):
+    if name == "course":
+        return text
+    for match in reversed(list(_CALL.finditer(text.plain))):
         text = text[: match.start()] + Text(name) + text[match.end() :]
     return text

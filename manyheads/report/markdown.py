@@ -70,7 +70,8 @@ def results_section(
                 lines.append(
                     f"| {mark} | {escape_text(labels.exercise(exercise.id))} | {out_of(exercise)} |"
                 )
-                failed += [exercise] if started and not attempt_words(exercise).passed else []
+                if started and not attempt_words(exercise).passed:
+                    failed.append(exercise)
     for exercise in failed:
         label = html.escape(one_line(labels.exercise(exercise.id)))
         summary = f"{attempt_words(exercise).mark} <strong>{label}</strong> {out_of(exercise)}"
@@ -124,9 +125,8 @@ def attempt_text(result: ExerciseResult) -> str:
 def _function(function: FunctionReport) -> Iterator[str]:
     indent = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
-    yield from (
-        one_line(f"{indent * (index > 0)}{line}") for index, line in enumerate(head.splitlines())
-    )
+    for index, line in enumerate(head.splitlines()):
+        yield one_line(f"{indent}{line}" if index else line)
     for role, text, checks in function.details:
         if checks:
             yield from _lines_of_score(text, checks, indent)
@@ -170,7 +170,9 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
             f"Is something wrong here? {ASK.removesuffix(':')}.\n\n"
             + text_block("\n".join(questions))
         )
-    return "\n\n".join([*sections, text_block("\n".join(decided))] if decided else sections) + "\n"
+    if decided:
+        sections.append(text_block("\n".join(decided)))
+    return "\n\n".join(sections) + "\n"
 
 
 def one_exercise(result: Result, id_: str) -> Result:

@@ -153,6 +153,14 @@ _NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
+class DetailLine(NamedTuple):
+    """A text below the first line of a report, with the checks whose points stand beside it."""
+
+    role: Kind
+    text: str
+    checks: tuple[CheckResult, ...]
+
+
 @dataclass(frozen=True)
 class FunctionReport:
     """The report on one function, on one class as a whole, or on the whole file.
@@ -191,11 +199,12 @@ class FunctionReport:
     @property
     def further_checks(self) -> tuple[CheckResult, ...]:
         """The checks that failed here, without the one whose evidence is shown."""
-        return self.failed[any(check.title == self.check for check in self.failed[:1]) :]
+        is_shown = bool(self.failed) and self.failed[0].title == self.check
+        return self.failed[1:] if is_shown else self.failed
 
     @property
-    def details(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
-        """The texts below the first line, each with the checks whose points stand beside it.
+    def details(self) -> Iterator[DetailLine]:
+        """The texts below the first line.
 
         If several further checks failed, they share one line, because one mistake may be the
         cause.
@@ -209,7 +218,7 @@ class FunctionReport:
         }
         evidence_checks = self.failed[: len(self.failed) - len(self.further_checks)]
         yield from (
-            (role, text, evidence_checks if role == "check" else ())
+            DetailLine(role, text, evidence_checks if role == "check" else ())
             for role, text in texts.items()
             if text
         )
@@ -219,9 +228,10 @@ class FunctionReport:
                 if self.check
                 else f"{len(self.further_checks)} checks"
             )
-            yield "check", f"{count_text} fail here", self.further_checks
+            yield DetailLine("check", f"{count_text} fail here", self.further_checks)
         else:
-            yield from (("check", check.title, (check,)) for check in self.further_checks)
+            for check in self.further_checks:
+                yield DetailLine("check", check.title, (check,))
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
@@ -247,14 +257,10 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         misconceptions = [
             d for d in result.diagnosis if function_result.name in (d.function, *d.also_in)
         ]
-        source = (
-            function_result
-            if function_result.check
-            else next(
-                (f for f in result.functions if f.waits_for == function_result.name),
-                function_result,
-            )
-        )
+        source = function_result
+        if not source.check:
+            waiting = (f for f in result.functions if f.waits_for == function_result.name)
+            source = next(waiting, function_result)
         failed_here = [check for check in failed if check.function == function_result.name]
         yield _mistake_report(
             function_result.name,
@@ -335,18 +341,16 @@ def _mistake_report(
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
     next_step = "" if misconceptions or ended or not is_traced else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != observation[0])
-    if (
-        any(check.title == observation[0] and check.outcome == "error" for check in ordered[:1])
-        and len(ordered) > 1
-    ):
+    is_shown = len(ordered) > 1 and ordered[0].title == observation[0]
+    if is_shown and ordered[0].outcome == "error":
         observation = ("", observation[1])  # the title does not name the mistake: the check raised
     place = location and f" ({location})"
-    says = f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
     if len(did) > 1:
-        says = "\n".join(
-            [f"{len(did)} mistakes{place}:", *(f"{i}. {title}" for i, title in enumerate(did, 1))]
-        )
-    line = next((proved.line for proved in lines), 0)
+        titles = (f"{i}. {title}" for i, title in enumerate(did, 1))
+        says = "\n".join([f"{len(did)} mistakes{place}:", *titles])
+    else:
+        says = f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
+    line = lines[0].line if lines else 0
     return FunctionReport(
         name, WRONG, says, *observation, also, hint, next_step, tuple(ordered), line
     )
@@ -380,6 +384,13 @@ DECIDED, EXCUSED = "*", "ex"
 NOT_GRADED = "?"  # in place of the score of an exercise that is not graded
 
 
+class FoldedLine(NamedTuple):
+    """A line that stands for several checks."""
+
+    text: str = ""
+    checks: Sequence[CheckResult] = ()
+
+
 @dataclass(frozen=True)
 class AttemptWords:
     """The report on one attempt, function by function.
@@ -390,15 +401,15 @@ class AttemptWords:
         passed: Whether every check passed and every function is written.
         functions: The functions of the file, in order. A report without a name is about the whole
             file.
-        folded: Two lines, each with its checks: the failed checks that wait for an unwritten or
-            wrong function, and the checks that pass.
+        folded: Two lines: the failed checks that wait for an unwritten or wrong function, and the
+            checks that pass.
         hint: How to start, if nothing is written.
     """
 
     mark: str
     passed: bool
     functions: tuple[FunctionReport, ...]
-    folded: tuple[tuple[str, Sequence[CheckResult]], ...] = (("", ()), ("", ()))
+    folded: tuple[FoldedLine, ...] = (FoldedLine(), FoldedLine())
     hint: str = ""
 
     @property
@@ -423,9 +434,8 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     If the attempt is not graded, the report has only the reason.
     """
     if not result.is_graded:
-        return AttemptWords(
-            NOT_GRADED, False, (FunctionReport("", NOT_GRADED, reason_not_graded(result)),)
-        )
+        report = FunctionReport("", NOT_GRADED, reason_not_graded(result))
+        return AttemptWords(NOT_GRADED, passed=False, functions=(report,))
     functions = tuple(function_reports(result))
     has_mistake = any(function.mark == WRONG for function in functions)
     passed = [check for check in result.checks if check.outcome == "passed"]
@@ -441,15 +451,14 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
         "written yet"
     )
     folded = (
-        (wait, waiting),
-        (count_with_noun(len(passed), "check passes", "checks pass"), passed),
+        FoldedLine(wait, waiting),
+        FoldedLine(count_with_noun(len(passed), "check passes", "checks pass"), passed),
     )
     mark = WRONG if has_mistake or not functions else PROGRESS
     mark = RIGHT if result.is_done else mark
-    hint = next(
-        (d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not has_mistake),
-        "",
-    )
+    hint = ""
+    if not passed and not has_mistake:
+        hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED), "")
     return AttemptWords(mark, result.is_done, functions, folded, hint)
 
 
@@ -590,12 +599,14 @@ class Problem(NamedTuple):
         report = self.report
         head = ": ".join(filter(None, (report.name, report.says or report.check)))
         evidence = report.evidence[:1].upper() + report.evidence[1:]
-        ended = (
+        clauses = [
             clause if clause.endswith((".", "?", "!")) else f"{clause}."
             for clause in (head, evidence)
             if clause
-        )
-        return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
+        ]
+        if report.hint:
+            clauses.append(f"Hint: {report.hint}")
+        return " ".join(" ".join(clauses).split())
 
 
 def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
@@ -604,9 +615,9 @@ def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
     The line is the one that the report names: a proved line, or the line of an exception. If the
     report names none, it is the line of the function's `def`.
     """
-    for report in (
-        function for function in attempt_words(result).functions if function.mark == WRONG
-    ):
+    for report in attempt_words(result).functions:
+        if report.mark != WRONG:
+            continue
         named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named_in_text or defined_on(source, report.name) or 1
         text = next(iter(source.lines[line - 1 : line]), "").rstrip()

@@ -40,7 +40,8 @@ from .report_content import (
 _LABEL = 40  # columns of an exercise's number and title
 _STUDENT = 32  # columns of a name in the class table
 _MOST_MISCONCEPTIONS = 10  # in the list below it
-_SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
+_SENTENCE = 52  # columns of a check's title
+_POINTS = 13  # columns of "  2.25 / 4.25"
 
 
 def class_table(view: ClassView, where: str = "below", *, students: bool = True) -> RenderableType:
@@ -148,7 +149,7 @@ def _exercise(column: Column) -> RenderableType:
     for misconception in column.misconceptions:
         count = len(misconception.names)
         either = "; ".join(
-            f"or {title}" + f", {n} of {count}" * (n < count)
+            f"or {title}, {n} of {count}" if n < count else f"or {title}"
             for title, n in misconception.alternatives
         )
         table.add_row(
@@ -197,20 +198,17 @@ def exercise_report(
     )
     renderables: list[RenderableType] = [head]
     if not words.passed:
-        detailed_functions = [words.first_wrong] if brief else words.functions
-        renderables += [
-            renderable
-            for function in words.functions
-            for renderable in _function(function)[: None if function in detailed_functions else 1]
-        ]
-    renderables += [HintLine("", words.hint, 2)] * bool(words.hint)
-    renderables += [
-        _fold_sentence(*folded_line)
-        for folded_line in words.folded
-        if folded_line[1] and not words.passed
-    ]
+        for function in words.functions:
+            lines = _function(function)
+            is_short = brief and function != words.first_wrong
+            renderables += lines[:1] if is_short else lines
+    if words.hint:
+        renderables.append(HintLine("", words.hint, 2))
+    if not words.passed:
+        renderables += [_fold_sentence(*folded) for folded in words.folded if folded.checks]
     renderables += [_indent(sentence, 2, "") for sentence in after]
-    renderables += [_indent(result.note, 2, "dim")] if result.note else []
+    if result.note:
+        renderables.append(_indent(result.note, 2, "dim"))
     return Group(*renderables)
 
 
@@ -280,11 +278,10 @@ def _function(function: FunctionReport) -> list[RenderableType]:
             renderables.append(_fold_sentence(text, checks, indent))
         elif role == "hint":
             renderables.append(HintLine(function.name, text, indent))
+        elif role == "evidence":
+            renderables.append(_indent(text, indent + 2, "yellow"))
         elif role != "next":  # the caller prints the next command last
-            is_evidence = role == "evidence"
-            renderables.append(
-                _indent(text, indent + 2 * is_evidence, "yellow" if is_evidence else "")
-            )
+            renderables.append(_indent(text, indent, ""))
     return renderables
 
 
@@ -367,12 +364,9 @@ def below_ladder(
             yield Text(f"note: {note.splitlines()[0]}", style="dim")
     for attempt, result in zip(owns, results, strict=True):
         if not (result and result.is_done):
-            is_touched = attempt.is_started or attempt.source.missing
-            manual_step = (
-                ""
-                if is_touched
-                else f"fill the stubs of {from_here(attempt.exercise.script)}, then: "
-            )
+            manual_step = ""
+            if not (attempt.is_started or attempt.source.missing):
+                manual_step = f"fill the stubs of {from_here(attempt.exercise.script)}, then: "
             yield f"Next: {manual_step}course check {attempt.exercise.id}"
             return
     yield "All done."
@@ -391,9 +385,9 @@ def ladder(rungs: Sequence[Rung], *, is_whole: bool = False) -> RenderableType:
         f"{progress}, {points(sum(r.score for r in rungs))} of "
         f"{points(sum(r.exercise.points for r in rungs))} points"
     )
-    total += " by the visible checks" + (
-        f"; only grading can give {points(unseen)} of them" if unseen else ""
-    )
+    total += " by the visible checks"
+    if unseen:
+        total += f"; only grading can give {points(unseen)} of them"
     renderables: list[RenderableType] = []
     for title in dict.fromkeys(rung.exercise.assignment.title for rung in rungs):
         renderables += [

@@ -38,10 +38,8 @@ def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
     """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
-    whole_numbers = (
-        bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
-    )
-    texts = [_number(value, whole_numbers) for row in table.tolist() for value in row]
+    is_whole = not table.is_floating_point() or bool((ordinary == ordinary.round()).all())
+    texts = [_number(value, is_whole) for row in table.tolist() for value in row]
     width = max(map(len, texts), default=0)
     suffix = " …" if full_shape and full_shape[-1] > table.shape[1] else ""
     lines, columns = [], table.shape[1]
@@ -82,10 +80,9 @@ def trace_report(explained: Explained) -> RenderableType:
     if explained.returned:
         mark, style = ("✓", "bold green") if explained.is_right else ("✗", "bold red")
         renderables.append(Hanging(f"  {mark} ", explained.returned, style))
+    is_wrong = any(table.wrong_rows for table in explained.tables)
     for table in explained.tables:
-        renderables += _table(
-            table, alone=not any(origin_table.wrong_rows for origin_table in explained.tables)
-        )
+        renderables += _table(table, alone=not is_wrong)
     return Group(*renderables, Text(""))
 
 
@@ -116,16 +113,14 @@ def fitted_trace(
         for call in order
     ]
     for index, call in enumerate(order):
-        fuller = [
-            call,
-            *(shorten(call, context_lines) for context_lines in (() if call.is_right else BEFORE)),
-        ]
-        tried = (
-            [*reports[:index], trace_report(version), *reports[index + 1 :]]
-            for version in fuller
-            if call.entries
-        )
-        reports = next((candidate for candidate in tried if height(candidate) <= room), reports)
+        versions = [call] if call.entries else []
+        if call.entries and not call.is_right:
+            versions += [shorten(call, context_lines) for context_lines in BEFORE]
+        for version in versions:
+            candidate = [*reports[:index], trace_report(version), *reports[index + 1 :]]
+            if height(candidate) <= room:
+                reports = candidate
+                break
     lines = console.render_lines(Group(*reports))[:room]
     return SegmentLines(lines, new_lines=True), height([full_report]) - len(lines)
 
@@ -150,13 +145,13 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
     indent = "  " * line.depth
     head = Hanging(f"  {line.label:>{width}}  {indent}", line.code, "bold", "bright_black")
     inside = width + 6 + len(indent)
-    proved = Hanging(
-        f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow"
-    )
-    operations = (
-        renderable for operation in line.operations for renderable in _operation(operation, inside)
-    )
-    return [head, *[proved] * line.proved, *operations]
+    renderables: list[RenderableType] = [head]
+    if line.proved:
+        message = "one small change of this line makes every check pass"
+        renderables.append(Hanging(f"{' ' * inside}! ", message, "bold yellow"))
+    for operation in line.operations:
+        renderables += _operation(operation, inside)
+    return renderables
 
 
 def _operation(operation: Operation, indent: int) -> list[RenderableType]:
@@ -217,10 +212,11 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     heading = Text(f"  {table.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
-    renderables: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(
-        table.legend
-    )
-    renderables += [heading] if table.title or not alone else []
+    renderables: list[RenderableType] = []
+    if table.legend:
+        renderables.append(Text(f"  {table.legend}", style="bright_black"))
+    if table.title or not alone:
+        renderables.append(heading)
     for name, actual, expected in table.rows:
         row = Text(f"  {name:<{margin}}")
         _cells(row, actual[window], width)
@@ -228,13 +224,16 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
             row.append(" ✓  " if actual == expected else " ✗  ")
             _cells(row, expected[window], width)
         renderables.append(row)
-    footer = Text(f"  … and {table.hidden_heads} more heads", style="bright_black")
-    return [*renderables, *[footer] * bool(table.hidden_heads)]
+    if table.hidden_heads:
+        footer = f"  … and {table.hidden_heads} more heads"
+        renderables.append(Text(footer, style="bright_black"))
+    return renderables
 
 
 def _cells(row: Text, addresses: Sequence[int], width: int) -> None:
     """Append a cell for each address to `row`, in the colour of its token; "?" if negative."""
     for address in addresses:
+        # the hundreds of an address are the index of its token
         colour = _COLOURS[address % 10_000 // 100 % len(_COLOURS)] if address >= 0 else "#ffffff"
         row.append(f"{address if address >= 0 else '?':>{width}}", f"black on {colour}")
         row.append(" ")
