@@ -140,7 +140,7 @@ def group_of(exercise: ExerciseResult) -> str:
 
 def share(score: float, max_score: float) -> int:
     """Return the index in SHARES of a score."""
-    return 5 if score >= max_score else ceil(4 * score / max_score)
+    return len(SHARES) - 1 if score >= max_score else ceil(4 * score / max_score)
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
@@ -284,27 +284,32 @@ class Named(NamedTuple):
     wrong_line: str = ""
 
 
+class _Diagnosis(NamedTuple):
+    student: str
+    exercise: ExerciseResult
+    misconception: Diagnosed
+
+
 def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, the most frequent ones first.
 
     They are sorted by the number of students, then by the number of attempts. Each attempt comes
     with its student. Attempts that are not graded are left out.
     """
-    rows_by_id: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
+    rows_by_id: dict[str, list[_Diagnosis]] = defaultdict(list)
     for student, exercise in attempts:
         for misconception in misconceptions_of(exercise) if exercise.is_graded else ():
-            rows_by_id[misconception.id].append((student, exercise, misconception))
+            rows_by_id[misconception.id].append(_Diagnosis(student, exercise, misconception))
     misconceptions = []
     for id_, rows in rows_by_id.items():
-        titles = list(dict.fromkeys(diagnosed.title for _, _, diagnosed in rows))
-        names = list(dict.fromkeys(student for student, _, _ in rows))
-        exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
-        either = Counter(
-            title for _, _, diagnosed in rows for title in diagnosed.alternative_titles
-        )
+        titles = list(dict.fromkeys(row.misconception.title for row in rows))
+        names = list(dict.fromkeys(row.student for row in rows))
+        exercises = dict(Counter(row.exercise.id for row in rows))
+        either = Counter(title for row in rows for title in row.misconception.alternative_titles)
         together = Counter(
-            d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_
+            d.title for row in rows for d in misconceptions_of(row.exercise) if d.id != id_
         )
+        wrong_lines = filter(None, (_wrong_line(row.exercise) for row in rows))
         misconceptions.append(
             Named(
                 id_,
@@ -314,7 +319,7 @@ def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]
                 exercises,
                 either.most_common(),
                 together.most_common(),
-                next(filter(None, (_wrong_line(exercise) for _, exercise, _ in rows)), ""),
+                next(wrong_lines, ""),
             )
         )
     return sorted(misconceptions, key=lambda entry: (-len(entry.names), -entry.attempts))
@@ -409,9 +414,7 @@ class AssignmentView:
         rows: Its students.
         misconceptions: Its misconceptions, the most frequent ones first. Like `alike` and `groups`,
             they are about the attempts that count.
-        alike: Groups of attempts that give the same replies and that no misconception explains:
-            they made the same mistake. Each has the exercise, the digest of the replies, and the
-            students.
+        alike: Groups of attempts that made the same mistake, which no misconception explains.
         groups: For each of GROUPS, the exercises of each student.
         troubles: Attempts that crashed or ran out of time: student, exercise and these checks.
         lines: Lines that are proved to be wrong, each with its student and exercise.
@@ -433,10 +436,8 @@ class AssignmentView:
         ]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
         self.changed = [change for change in view.changed if change.assignment == id_]
-        self.absent, self.strangers = (
-            members.absent_students(names),
-            members.strangers(names),
-        )
+        self.absent = members.absent_students(names)
+        self.strangers = members.strangers(names)
         enrolled = [result for result in results if result.student not in self.strangers]
         counting = [result for result in enrolled if not result.is_excused] or enrolled
         scores = [result.scaled_score for result in counting if result.scaled_score is not None]
@@ -453,7 +454,8 @@ class AssignmentView:
         ]
         self.rows = [_row(self.columns, result) for result in results]
         self.rows += [
-            _row_of_absent(self.columns, name, self.max_score, members.zero) for name in self.absent
+            _row_of_absent(self.columns, name, self.max_score, is_zero=members.zero)
+            for name in self.absent
         ]
         # sorted by student, because the page lists the names of each count
         counted = sorted(
@@ -490,6 +492,22 @@ class AssignmentView:
         for name in dict.fromkeys(name for result in results for name in result.versions):
             facts[name] = [result.versions.get(name, "not recorded") for result in results]
         self.facts = {name: Counter(values).most_common() for name, values in facts.items()}
+
+
+class Recurrence(NamedTuple):
+    """A misconception that students had again in a later exercise.
+
+    Attributes:
+        title: The title of the misconception.
+        first_id: The id of the first exercise.
+        later_id: The id of the later exercise.
+        students: The students.
+    """
+
+    title: str
+    first_id: str
+    later_id: str
+    students: list[str]
 
 
 @dataclass(frozen=True)
@@ -529,37 +547,49 @@ class ClassView:
         return student_results
 
     @cached_property
-    def came_back(self) -> list[tuple[str, str, str, list[str]]]:
-        """The misconceptions that students had again in a later exercise, the most frequent first.
-
-        Each entry has the title, the id of the first exercise, the id of the later one, and the
-        students.
-        """
+    def came_back(self) -> list[Recurrence]:
+        """The misconceptions that came back, the most frequent first."""
         titles: dict[str, str] = {}
         recurrences: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for student, results in self.by_student.items():
             first_exercises: dict[str, str] = {}
             for exercise in (exercise for result in results for exercise in result.exercises):
-                for id_, title in {
-                    misconception.id: misconception.title
-                    for misconception in misconceptions_of(exercise)
-                }.items():
+                titles_by_id = {
+                    diagnosed.id: diagnosed.title for diagnosed in misconceptions_of(exercise)
+                }
+                for id_, title in titles_by_id.items():
                     titles.setdefault(id_, title)
-                    if (earlier := first_exercises.setdefault(id_, exercise.id)) != exercise.id:
+                    earlier = first_exercises.setdefault(id_, exercise.id)
+                    if earlier != exercise.id:
                         recurrences[id_, earlier, exercise.id].append(student)
         position = self.labels.in_order(
             [exercise.id for result in self.results for exercise in result.exercises]
         ).index
         listed = [
-            (titles[id_], first_id, again, students)
-            for (id_, first_id, again), students in recurrences.items()
+            Recurrence(titles[id_], first_id, later_id, students)
+            for (id_, first_id, later_id), students in recurrences.items()
         ]
         return sorted(
-            listed, key=lambda entry: (-len(entry[3]), position(entry[1]), position(entry[2]))
+            listed,
+            key=lambda r: (-len(r.students), position(r.first_id), position(r.later_id)),
         )
 
 
-def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, str, list[str]]]:
+class SameReplies(NamedTuple):
+    """Attempts that give the same replies and that no misconception explains.
+
+    Attributes:
+        exercise: The id of the exercise.
+        answers: The digest of the replies.
+        students: The students.
+    """
+
+    exercise: str
+    answers: str
+    students: list[str]
+
+
+def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[SameReplies]:
     """Return the groups of unexplained attempts with the same replies, the largest groups first.
 
     A group has at least MIN_ATTEMPTS.
@@ -569,9 +599,11 @@ def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, st
         if attempt.answers and group_of(attempt) == UNEXPLAINED:
             students_by_answer[attempt.id, attempt.answers].append(student)
     groups = [
-        (*key, names) for key, names in students_by_answer.items() if len(names) >= MIN_ATTEMPTS
+        SameReplies(exercise, answers, students)
+        for (exercise, answers), students in students_by_answer.items()
+        if len(students) >= MIN_ATTEMPTS
     ]
-    return sorted(groups, key=lambda group: -len(group[2]))
+    return sorted(groups, key=lambda group: -len(group.students))
 
 
 def _row(columns: Sequence[Column], result: Result) -> ClassRow:
@@ -597,7 +629,7 @@ def _row(columns: Sequence[Column], result: Result) -> ClassRow:
 
 
 def _row_of_absent(
-    columns: Sequence[Column], student: str, max_score: float, is_zero: bool
+    columns: Sequence[Column], student: str, max_score: float, *, is_zero: bool
 ) -> ClassRow:
     missing: Outcome = "missing"
     cell = Cell(MARKS[missing], 0 if is_zero else None)
@@ -629,9 +661,6 @@ def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
     bins = [
         (f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))
     ]
-    without = len(results) - len(shares)
-    return [
-        ("all", sum(share >= 1 for share in shares)),
-        *bins,
-        *[("not graded", without)] * bool(without),
-    ]
+    if without := len(results) - len(shares):
+        bins.append(("not graded", without))
+    return [("all", sum(share >= 1 for share in shares)), *bins]

@@ -18,6 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ..printable_text import visible, visible_line
 from ..result import Result
@@ -78,13 +79,12 @@ def cell(value: str) -> str:
     begin a new row at a line break.
     """
     value = visible(_LINE_BREAKS.sub(" ", value))
-    head, *tail = _SEPARATORS.split(value)
-    fragments = [head] + [
-        f"'{fragment}" if index % 2 and _is_formula(fragment) else fragment
-        for index, fragment in enumerate(tail)
-    ]
-    starts = _is_formula(value) or value.startswith("\t")
-    return ("'" if starts else "") + "".join(fragments)
+    fragments = _SEPARATORS.split(value)
+    for index in range(2, len(fragments), 2):  # the texts after a separator
+        if _is_formula(fragments[index]):
+            fragments[index] = f"'{fragments[index]}"
+    text = "".join(fragments)
+    return f"'{text}" if _is_formula(value) or value.startswith("\t") else text
 
 
 def _is_formula(text: str) -> bool:
@@ -105,10 +105,7 @@ def to_canvas(view: ClassView) -> str:
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
     max_scores = [
         _POINTS,
-        "",
-        "",
-        "",
-        "",
+        *[""] * 4,  # the columns that describe a student
         *(number(assignment.max_score) for assignment in view.assignments),
     ]
     rows = (
@@ -172,13 +169,11 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
         view: The class.
         excused: The cell of an assignment that is excused as a whole.
     """
-    scores = {
-        (result.student, assignment.id): excused
-        if result.is_excused
-        else number(result.scaled_score)
-        for assignment in view.assignments
-        for result in assignment.results
-    }
+    scores = dict[tuple[str, str], str]()
+    for assignment in view.assignments:
+        for result in assignment.results:
+            score = excused if result.is_excused else number(result.scaled_score)
+            scores[result.student, assignment.id] = score
     members = view.members
     submitters = [
         name for name in view.by_student if name in members.by_name or not members.by_name
@@ -197,39 +192,41 @@ def to_csv(view: ClassView) -> str:
     The rows have ids for programs and titles for people. A student on the roster who handed in
     nothing also has rows.
     """
-    header = (
-        "student",
-        "assignment",
-        "exercise",
-        "score",
-        "max_score",
-        "misconceptions",
-        "isolation",
-        "decided",
-        "assignment_title",
-        "exercise_title",
-        "name",
-        "section",
-        "group",
+    columns = (
+        "student assignment exercise score max_score misconceptions isolation decided "
+        "assignment_title exercise_title name section group"
     )
-    rows: list[Sequence[str]] = [header]
+    rows: list[Sequence[str]] = [columns.split()]
     for assignment in view.assignments:
         score_of_missing = number(0) if view.members.zero else ""
         missing = [
-            (column.id, score_of_missing, number(column.max_score), "", "", "", "")
+            _ExerciseCells(column.id, score_of_missing, number(column.max_score))
             for column in assignment.columns
         ]
         for row in assignment.rows:
             student = view.members.row_of(row.student)
             person = ("" if student.name == row.student else student.name, student.section)
-            for id_, *cells, group in _exercise_rows(row.result) if row.result else missing:
-                titles = (assignment.title, view.labels.exercise(id_))
-                rows.append((row.student, assignment.id, id_, *cells, *titles, *person, group))
+            for cells in _exercise_rows(row.result) if row.result else missing:
+                titles = (assignment.title, view.labels.exercise(cells.id))
+                ids = (row.student, assignment.id)
+                rows.append((*ids, *cells[:-1], *titles, *person, cells.group))
     return table(rows)
 
 
-def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each exercise: its id, points, misconceptions, isolation, rules and group.
+class _ExerciseCells(NamedTuple):
+    """The cells of one exercise, in the order of their columns except for the group."""
+
+    id: str
+    score: str
+    max_score: str
+    misconceptions: str = ""
+    isolation: str = ""
+    rules: str = ""
+    group: str = ""
+
+
+def _exercise_rows(result: Result) -> Iterator[_ExerciseCells]:
+    """Yield the cells of each exercise.
 
     A gradebook does not hold why an attempt shows no misconception, so the group of such an attempt
     is NOT_HELD.
@@ -245,7 +242,7 @@ def _exercise_rows(result: Result) -> Iterator[tuple[str, ...]]:
         )
         group = group_of(exercise)
         group_cell = NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
-        yield exercise.id, *points, names, result.isolation, rules, group_cell
+        yield _ExerciseCells(exercise.id, *points, names, result.isolation, rules, group_cell)
 
 
 def gradescope_files(view: ClassView) -> dict[Path, str]:
