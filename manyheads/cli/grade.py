@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -16,15 +16,23 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from ..box.level_and_device_names import Device, Level
+from ..course import Assignment
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..files import CourseFault
 from ..judge.judge_process import GradePlan, grade_all, usable_cpu_count
-from ..judge.results_folder import Keys, Record, finish_changed_points, lock_results, seed_of_run
+from ..judge.results_folder import (
+    Graded,
+    Keys,
+    Record,
+    finish_changed_points,
+    lock_results,
+    seed_of_run,
+)
 from ..report.class_summary import GRAVE, NOBODY, ClassView
 from ..report.report_content import count_with_noun, labels_of
 from ..report.terminal import class_table
-from ..result import students_in
+from ..result import Result, students_in
 from ..submission import Submission, write_not_graded
 from ..submission.intake_journal import to_grade
 from ..submission.roster_and_times import FORM, read_roster
@@ -130,14 +138,12 @@ def grade(
     work = to_grade(loaded, submitted, assignments, chosen, student)
     decisions = Decisions.of_course(loaded)
     members = class_list(loaded, roster, [s.student for s in work.submissions])
-    in_part = bool(chosen) and any(
-        e.id not in chosen for course_assignment in assignments for e in course_assignment.exercises
-    )
     secret = course_secret(loaded.root)
     assignment_ids = [course_assignment.id for course_assignment in assignments]
+    in_part = bool(chosen) and not _all_exercises(assignments) <= {*chosen}
     seed = seed_of_run(out, assignment_ids, seed, in_part=in_part)
     plan = GradePlan(
-        secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation
+        secret, seed, device, chosen, lines=not no_lines, course=loaded.root, level=isolation
     )
     jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable_cpu_count())
     started, count = time.monotonic(), partial(final, decisions=decisions)
@@ -154,56 +160,23 @@ def grade(
         }
         earlier_count = len(by_submission)
         waiting = [submission for submission in work.submissions if submission not in by_submission]
-        graded = grade_all(plan, waiting, jobs, record.todo)
-        if cluster is not None and waiting:
-            from ..judge.dask_cluster import grade_on  # it needs an extra
-
-            graded = grade_on(cluster, plan, waiting, record.todo)
-        with (
-            progress(console, len(work.submissions), earlier_count) as one_more,
-            _going_on(console, by_submission, work.submissions),
-        ):
-            for outcome in graded:
-                by_submission[outcome.submission] = result = count(record.add(outcome))
-                one_more(
-                    any(check.outcome in GRAVE for e in result.exercises for check in e.checks)
-                )
+        graded = _graded(plan, waiting, record, jobs, cluster)
+        _add_results(console, record, graded, by_submission, len(work.submissions))
         absent = [] if only else of_absent([*by_submission.values()], decisions, members)
         if enter is not None:
             for absent_result in absent:
                 enter(absent_result)
-    how = (
-        f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. "
-        f"Results: {out}/"
-    )
+    seconds = time.monotonic() - started
     results, changed = [*by_submission.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.not_graded, out)
-    excused = (
-        sorted({result.student for result in results if result.is_excused})
-        if gradebook is not None
-        else []
-    )
-    if excused:
-        console.say(f"{list_names(excused)}: {gradebooks().NO_EXCUSES}", style="yellow")
-    report, students = (
-        f"course report {quote(str(out))}",
-        {row.student for assignment_part in view.assignments for row in assignment_part.rows},
-    )
-    console.print(class_table(view, report, students=len(students) <= MOST_CLASS_ROWS))
-    if len(students) > MOST_CLASS_ROWS:
-        console.say(
-            f"{len(students)} students are too many for a table here. Next: {report} --students"
-        )
-    less = ", ".join(
-        f"{n} {label}"
-        for n, label in ((earlier_count, "as before"), (record.partly_graded_count, "in part"))
-        if n
-    )
-    summary = count_with_noun(len(by_submission), "submission", "submissions") + (
-        f" ({less})" if less else ""
-    )
+    if gradebook is not None:
+        _say_excused(console, results)
+    report = f"course report {quote(str(out))}"
+    _print_class(console, view, report)
+    summary = _summary(len(by_submission), earlier_count, record.partly_graded_count)
+    how = f"in {seconds:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
     is_whole = tell(console, view, f"{summary} {how}")
     name(console, "not graded", [*map(str, work.not_graded)], f"All of them: {out}/not-graded.json")
     console.say(f"Next: {report}")
@@ -218,17 +191,78 @@ def grade(
         raise Exit(2 if faults else 1)
 
 
-@contextmanager
-def _going_on(
-    console: Console, graded: Collection[Submission], submissions: Sequence[Submission]
-) -> Iterator[None]:
-    """At Ctrl-C, print how many submissions are graded, and end the command with status 130."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        summary = f"Stopped: {len(graded)} of {len(submissions)} submissions are graded"
-        console.say(f"{summary}. Next: run the same command again, and it goes on from there.")
-        raise Exit(130) from None
+def _all_exercises(assignments: Iterable[Assignment]) -> set[str]:
+    """Return the ids of all exercises of these assignments."""
+    return {exercise.id for assignment in assignments for exercise in assignment.exercises}
+
+
+def _graded(
+    plan: GradePlan, waiting: Sequence[Submission], record: Record, jobs: int, cluster: str | None
+) -> Iterator[Graded]:
+    """Grade the waiting submissions, on the workers of a dask scheduler if `cluster` names one."""
+    if cluster is None or not waiting:
+        return grade_all(plan, waiting, jobs, record.todo)
+    from ..judge.dask_cluster import grade_on  # it needs an extra
+
+    return grade_on(cluster, plan, waiting, record.todo)
+
+
+def _add_results(
+    console: Console,
+    record: Record,
+    graded: Iterable[Graded],
+    by_submission: dict[Submission, Result],
+    total: int,
+) -> None:
+    """Write each result when it is there, show the progress, and add the result to `by_submission`.
+
+    At Ctrl-C, print how many of the `total` submissions are graded, and end the command with
+    status 130.
+    """
+    with progress(console, total, len(by_submission)) as one_more:
+        try:
+            for outcome in graded:
+                result = record.counted(record.add(outcome))
+                by_submission[outcome.submission] = result
+                checks = [check for exercise in result.exercises for check in exercise.checks]
+                one_more(has_stopped=any(check.outcome in GRAVE for check in checks))
+        except KeyboardInterrupt:
+            summary = f"Stopped: {len(by_submission)} of {total} submissions are graded"
+            console.say(f"{summary}. Next: run the same command again, and it goes on from there.")
+            raise Exit(130) from None
+
+
+def _say_excused(console: Console, results: Iterable[Result]) -> None:
+    """Print that the gradebook has no place for the excuses of these results, if there are any."""
+    excused = sorted({result.student for result in results if result.is_excused})
+    if excused:
+        console.say(f"{list_names(excused)}: {gradebooks().NO_EXCUSES}", style="yellow")
+
+
+def _print_class(console: Console, view: ClassView, report: str) -> None:
+    """Print the table of the class, without its students if they are too many.
+
+    Args:
+        console: Prints the table.
+        view: The class.
+        report: The command that shows more.
+    """
+    rows = [row for assignment_part in view.assignments for row in assignment_part.rows]
+    student_count = len({row.student for row in rows})
+    fits = student_count <= MOST_CLASS_ROWS
+    console.print(class_table(view, report, students=fits))
+    if not fits:
+        console.say(
+            f"{student_count} students are too many for a table here. Next: {report} --students"
+        )
+
+
+def _summary(submission_count: int, earlier_count: int, partly_graded_count: int) -> str:
+    """Return for example "40 submissions (30 as before, 2 in part)"."""
+    counts = ((earlier_count, "as before"), (partly_graded_count, "in part"))
+    less = ", ".join(f"{count} {label}" for count, label in counts if count)
+    submissions = count_with_noun(submission_count, "submission", "submissions")
+    return f"{submissions} ({less})" if less else submissions
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:
