@@ -146,7 +146,8 @@ class Magics:
             shell: the shell of the kernel.
             exercise: the id of the notebook's exercise.
         """
-        self._shell, self._exercise = shell, exercise
+        self._shell = shell
+        self._exercise = exercise
         # chooses the questions; it stays the same until an %ask with letters has answered them
         self._seed = random.randrange(1000)
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
@@ -252,7 +253,8 @@ class Magics:
             raise CourseFault(
                 f"{exercise.id} is not done yet, and questions come after a ✓. Next: %check"
             )
-        recording, limits = read(exercise.fingerprints), course.limits.for_worker()
+        recording = read(exercise.fingerprints)
+        limits = course.limits.for_worker()
         with open_own_box() as box:
             questions = questions_about(box, limits, exercise, recording, source, self._seed)
         if not questions:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 # the exit statuses that shells expect after Ctrl-C and SIGPIPE
-INTERRUPTED, NOBODY_READS = 130, 141
+INTERRUPTED = 130
+NOBODY_READS = 141
 
 
 def main() -> None:

@@ -40,7 +40,8 @@ try:  # the help hides some commands, but every command works everywhere
     )
 # There is no course, or the folder is gone. The command itself reports that.
 except (CourseError, OSError):
-    _hidden, _of_attention = False, ()
+    _hidden = False
+    _of_attention = ()
 app = typer.Typer(
     name="course",
     help=STUDENTS if _hidden else INSTRUCTORS,

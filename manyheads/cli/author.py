@@ -18,7 +18,6 @@ from ..course import Course, CourseError
 from ..judge.judge_process import usable_cpu_count
 from ..report.command_name import as_called
 from ..report.report_content import count_with_noun
-from . import options
 from .options import (
     AssignmentOption,
     CourseOption,
@@ -92,7 +91,8 @@ def new(
     written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
     if replaced:
         remove_assignment(loaded, replaced)
-    console, remaining = open_console(), [id_ for id_ in ids if id_ != instead]
+    console = open_console()
+    remaining = [id_ for id_ in ids if id_ != instead]
     if assignment not in ids and remaining:  # on purpose, or by a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(remaining)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
@@ -122,7 +122,8 @@ def verify(
     selected = exercises_named(loaded, exercises or [], assignment)
     from ..authoring.verify.run_claims import Line, verify_course
 
-    console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+    console = open_console()
+    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
     def show(line: Line) -> None:
         mark, style = marks[line.is_satisfied]
@@ -147,7 +148,8 @@ def doctor(course: CourseOption = None) -> None:
     """
     from ..authoring.isolation_levels_of_this_machine import findings
 
-    console, graded = open_console(), False
+    console = open_console()
+    graded = False
     for finding in findings(course_of(course)):
         mark = {True: "✓", False: "✗", None: "·"}[finding.good]
         console.say(f"{mark} {finding.subject:<18} {finding.says}")
@@ -181,7 +183,7 @@ def release(
     owner: Annotated[
         str | None, Option(help="Who reviews changes there: a login or team [default: as before].")
     ] = None,
-    course: options.CourseOption = None,
+    course: CourseOption = None,
     gradescope: Annotated[
         Path | None,
         Option(
@@ -190,7 +192,7 @@ def release(
             help="Make Gradescope's autograder: it holds the answers.",
         ),
     ] = None,
-    assignment: options.AssignmentOption = None,
+    assignment: AssignmentOption = None,
     torch_index: Annotated[
         str,
         Option(
@@ -204,7 +206,8 @@ def release(
 
     Example: `course release --out ../class --owner @ada`, or `course release 01`
     """
-    loaded, console = instructors_course_of(course, "release"), open_console()
+    loaded = instructors_course_of(course, "release")
+    console = open_console()
     only = assignment if gradescope is None else None
     selected = exercises_named(loaded, exercises or [], only) if exercises or only else None
     if selected and gradescope is not None:
@@ -228,7 +231,8 @@ def release(
     course_option = "" if course is None else f" --course {quote(str(course))}"
     written = write_release(loaded, catalogue, selected, usable_cpu_count(), _steps_shown)
     next_step = " ".join(("course verify", *(exercise.id for exercise in selected or ())))
-    files, written_count = [*written], sum(written.values())
+    files = [*written]
+    written_count = sum(written.values())
     summary = (
         f"{len(files)} files in {loaded.root / 'exercises'}: {written_count} written, "
         f"{len(files) - written_count} left as they were"
@@ -274,7 +278,8 @@ def _class_repository(
     """
     from ..authoring.class_repository import bundle, digests, earlier_release, hand_over, try_out
 
-    earlier, quoted_out = earlier_release(out), quote(str(out))
+    earlier = earlier_release(out)
+    quoted_out = quote(str(out))
     known_owner = owner or earlier.owner or NOBODY
     files = bundle(course, written, known_owner)
     with open_console(stderr=True).status("trying the class repository before it is written"):

@@ -27,8 +27,14 @@ from ..student.check_and_keep_result import (
 )
 from ..student.hints import ALL_DONE, after_done, going_on, next_exercise, note_shown, welcome
 from ..submission.newer_python import note_on_newer_python
-from . import options
-from .options import Console, exercises_named
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    FreshOption,
+    JsonOption,
+    exercises_named,
+)
 from .student import desk_of, result_with_hint
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
@@ -40,13 +46,13 @@ def check(
         list[str] | None,
         Argument(help="Ids or files, or an assignment [default: all that are started]."),
     ] = None,
-    assignment: options.AssignmentOption = None,
-    course: options.CourseOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
     watch: Annotated[
         bool, Option("--watch", help="Check again at every save, until Ctrl-C.")
     ] = False,
-    fresh: options.FreshOption = False,
-    json: options.JsonOption = False,
+    fresh: FreshOption = False,
+    json: JsonOption = False,
     format: Annotated[
         Literal["text", "lines"],
         Option("--format", help="lines: what is wrong, a line each, for an editor."),
@@ -60,7 +66,8 @@ def check(
         raise CourseFault(
             "--watch gives no JSON: ask for it after each save. Next: course check --json"
         )
-    names, is_text = exercises or [], format == "text" and not json
+    names = exercises or []
+    is_text = format == "text" and not json
     desk, console = desk_of(course, fresh=fresh, quiet=not is_text)
     all_exercises = desk.course.exercises
     selected = exercises_named(desk.course, names, assignment)
@@ -112,7 +119,9 @@ def show(
     Returns:
         Whether all attempts are done.
     """
-    course, finished, next_step = desk.course, set[Exercise](), ""
+    course = desk.course
+    finished = set[Exercise]()
+    next_step = ""
     for attempt in owns:
         note = attempt.judged_instead(names)
         if note:
@@ -215,7 +224,8 @@ def watch_saves(desk: Checks, console: Console | None, selected: Sequence[Exerci
         console: Prints for a student. It is None for an editor.
         selected: The exercises that the command line names.
     """
-    course, finished = desk.course, done_exercises(desk.course)
+    course = desk.course
+    finished = done_exercises(desk.course)
     first_exercise = next(
         (exercise for exercise in selected if exercise not in finished), selected[-1]
     )
@@ -243,7 +253,8 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
 
     After a ✓ the next exercise follows: its result, or the function to write if it is not begun.
     """
-    course, names = desk.course, [exercise.id]
+    course = desk.course
+    names = [exercise.id]
     attempt = read_own_attempt(course, exercise)
     finished = set[Exercise]()
     while show(desk, console, [attempt], names, is_last=False):
@@ -252,7 +263,8 @@ def _show_and_go_on(desk: Checks, console: Console, exercise: Exercise) -> None:
         if upcoming is None:
             console.tell(ALL_DONE)
             return
-        attempt, names = read_own_attempt(course, upcoming), [upcoming.id]
+        attempt = read_own_attempt(course, upcoming)
+        names = [upcoming.id]
         console.print()
         if not attempt.is_begun:
             stub = to_write(attempt, next(iter(upcoming.shapes), ""))
@@ -280,7 +292,8 @@ def _saves(watched: Sequence[Exercise], first_exercise: Exercise) -> Iterator[Ex
     quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
     folders = {exercise.script.parent for exercise in watched if exercise.script.parent.is_dir()}
     for _ in watch(*folders, **quiet, yield_on_timeout=True, recursive=False):
-        previous, saved = saved, state()
+        previous = saved
+        saved = state()
         yield from (exercise for exercise in watched if saved[exercise] != previous[exercise])
 
 
@@ -302,8 +315,7 @@ def lsp() -> None:
     from ..box.without_namespaces import open_own_box
 
     with open_own_box(meta=True) as box:
-        output, sys.stdout = (
-            sys.stdout.buffer,
-            sys.stderr,
-        )  # printed text must not mix with messages
+        # printed text must not mix with messages
+        output = sys.stdout.buffer
+        sys.stdout = sys.stderr
         server_for(box).start_io(stdout=output)

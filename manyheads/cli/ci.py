@@ -71,7 +71,8 @@ def grade(
     from ..platforms.read_pull_request import read_collected, tell
     from ..report.report_content import labels_of, out_of_all
 
-    loaded, collected = course_of(course), read_collected(submitted)
+    loaded = course_of(course)
+    collected = read_collected(submitted)
     graded = one.grade_collected(loaded, collected, submitted, device, out)
     one.write_artifact(out, graded)
     why_not = one.why_not_on_a_gpu(graded.results, collected.refused, labels_of(loaded))

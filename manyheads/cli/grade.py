@@ -36,7 +36,6 @@ from ..result import Result, students_in
 from ..submission import Submission, write_not_graded
 from ..submission.intake_journal import to_grade
 from ..submission.roster_and_times import FORM, read_roster
-from . import options
 from .options import (
     RESULTS,
     AssignmentOption,
@@ -56,7 +55,8 @@ if TYPE_CHECKING:
     from ..submission.intake_journal import IntakeCandidate
 
 MOST_CLASS_ROWS = 200  # the most students in the table at the end
-_ONE_A_CORE, _AS_BEFORE = "one a core that it may use", "that of the results in OUT, else a new one"
+_ONE_A_CORE = "one a core that it may use"
+_AS_BEFORE = "that of the results in OUT, else a new one"
 
 
 def grade(
@@ -112,9 +112,9 @@ def grade(
             help="Grade this one attempt again, on the same inputs, and nothing else.",
         ),
     ] = None,
-    roster: options.RosterOption = None,
-    assignment: options.AssignmentOption = None,
-    course: options.CourseOption = None,
+    roster: RosterOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays
     as it is.
@@ -130,7 +130,8 @@ def grade(
 
     Example: `course grade submitted --out results`
     """
-    loaded, console = instructors_course_of(course, "grade"), open_console()
+    loaded = instructors_course_of(course, "grade")
+    console = open_console()
     assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     student, exercise_names = _one_attempt(only, exercise)
     selected = exercises_named(loaded, exercise_names, assignment) if exercise_names else ()
@@ -146,7 +147,8 @@ def grade(
         secret, seed, device, chosen, lines=not no_lines, course=loaded.root, level=isolation
     )
     jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable_cpu_count())
-    started, count = time.monotonic(), partial(final, decisions=decisions)
+    started = time.monotonic()
+    count = partial(final, decisions=decisions)
     with ExitStack() as stack:
         stack.enter_context(lock_results(out, work.submissions))
         writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)
@@ -167,7 +169,8 @@ def grade(
             for absent_result in absent:
                 enter(absent_result)
     seconds = time.monotonic() - started
-    results, changed = [*by_submission.values(), *absent], finish_changed_points(out)
+    results = [*by_submission.values(), *absent]
+    changed = finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.not_graded, out)
@@ -339,7 +342,8 @@ def collect(
     from ..submission.intake_journal import State
     from ..submission.roster_and_times import read_times
 
-    loaded, console = course_of(course), open_console()
+    loaded = course_of(course)
+    console = open_console()
     roster = roster_of(loaded, roster)
     class_roster = None if roster is None else read_roster(roster)
     collected = collect_all(

@@ -27,7 +27,8 @@ from ..student.hints import next_hint
 from ..student.trace import Explained, TraceLine, explain_example, follow_own
 from .student import result_with_hint
 
-HINT, SOURCE = "course.hint", "course"
+HINT = "course.hint"
+SOURCE = "course"
 
 
 def diagnostic_of(problem: Problem, uri: str, last_hint: str) -> types.Diagnostic:
@@ -40,7 +41,8 @@ def diagnostic_of(problem: Problem, uri: str, last_hint: str) -> types.Diagnosti
         types.Position(problem.line - 1, column - 1)
         for column in (problem.column, problem.end_column)
     )
-    span, report = types.Range(start, end), problem.report
+    span = types.Range(start, end)
+    report = problem.report
     hint = last_hint or (report.hint and f"Hint: {report.hint}")
     check = ("check", report.check)
     details = (
@@ -87,7 +89,9 @@ class Editor:
     """Answer one editor, one request at a time, because an attempt may need the whole machine."""
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
-        self._server, self._box, self._lock = server, box, Lock()
+        self._server = server
+        self._box = box
+        self._lock = Lock()
         self._hints: dict[OwnAttempt, str] = {}  # the last hint of each attempt
         self._traces: dict[OwnAttempt, list[Explained]] = {}
 

@@ -143,7 +143,8 @@ def exercises_named(
         )
         if not match:
             raise CourseError(f"{unknown(candidates, name)} Next: course status")
-        path, folders = Path(name), [exercise.script.parent for exercise in match]
+        path = Path(name)
+        folders = [exercise.script.parent for exercise in match]
         folders += [exercise.notebook.parent for exercise in match]
         if path.suffix and path.exists() and path.resolve().parent not in folders:
             problem = f"{path} is not read: attempts are in {folders[0]}"
@@ -278,7 +279,9 @@ def progress(
 
     def one_more(has_stopped: bool = False) -> None:
         nonlocal count, stopped, shown_at
-        count, stopped, moment = count + 1, stopped + has_stopped, time.monotonic()
+        count = count + 1
+        stopped = stopped + has_stopped
+        moment = time.monotonic()
         rate = count / max(moment - started, 1e-9)
         ended = f"{stopped} crashed or out of time" if stopped else ""
         bar.update(task, advance=1, rate=f"{rate:.1f}/s", stopped=ended)

@@ -39,10 +39,14 @@ from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.intake_journal import read_memory
 from ..submission.roster_and_times import read_roster
-from . import options
 from .options import (
     RESULTS,
+    AssignmentOption,
     Console,
+    CourseOption,
+    ResultsArgument,
+    RosterOption,
+    SectionOption,
     assignment_of,
     course_of,
     instructors_course_of,
@@ -119,7 +123,8 @@ def known_students(course: Course) -> set[str]:
 
     The roster is the file that course.yaml names. Raises CourseFault if it cannot be read.
     """
-    path, submitted = roster_of(course, None), course.root / "submitted"
+    path = roster_of(course, None)
+    submitted = course.root / "submitted"
     on_roster = (
         {student.id for student in read_roster(path).students} if path is not None else set()
     )
@@ -398,7 +403,7 @@ Format = Literal["csv", "gradescope", "canvas", "moodle"]
 
 
 def report(
-    results: options.ResultsArgument = options.RESULTS,
+    results: ResultsArgument = RESULTS,
     students: Annotated[bool, Option(help="Also a line for every student.")] = False,
     submitted: Annotated[
         Path | None,
@@ -412,10 +417,10 @@ def report(
     html: Annotated[
         Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
     ] = None,
-    roster: options.RosterOption = None,
-    section: options.SectionOption = None,
-    assignment: options.AssignmentOption = None,
-    course: options.CourseOption = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
 ) -> None:
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the
     class, one a student.
@@ -432,7 +437,8 @@ def report(
     if not graded:
         raise broken[0]
     console = open_console()
-    near, changed = course_near(course, results), read_changed_points(results)
+    near = course_near(course, results)
+    changed = read_changed_points(results)
     view = class_of(graded, near, roster, assignment, section, changed)
     if students:
         console.print(class_table(view))
@@ -474,7 +480,8 @@ def _draw_pictures(
     from ..box.canary import prove
     from ..student.pictures import draw_wrong, drawable
 
-    attempts, started = drawable(course, results, folders), time.monotonic()
+    attempts = drawable(course, results, folders)
+    started = time.monotonic()
     limits = course.limits.for_worker()
     with open_box(Level.NAMESPACES, limits, course.root) as box:
         prove(box, limits, course.root, course.hidden_files())
@@ -496,7 +503,7 @@ def _draw_pictures(
 
 
 def export(
-    results: options.ResultsArgument = options.RESULTS,
+    results: ResultsArgument = RESULTS,
     format: Annotated[Format, Option(help="What to write.")] = "csv",
     out: Annotated[
         Path | None,
@@ -512,10 +519,10 @@ def export(
             help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db."
         ),
     ] = None,
-    roster: options.RosterOption = None,
-    section: options.SectionOption = None,
-    assignment: options.AssignmentOption = None,
-    course: options.CourseOption = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
@@ -576,16 +583,16 @@ def _say(label: str, messages: Iterable[str]) -> None:
 
 
 def feedback(
-    results: options.ResultsArgument = options.RESULTS,
+    results: ResultsArgument = RESULTS,
     out: Annotated[Path, Option(file_okay=False, help="The folder to fill.")] = Path("home"),
     submitted: Annotated[
         Path,
         Option(file_okay=False, help="What was graded: says what platforms call each student."),
     ] = Path("submitted"),
-    roster: options.RosterOption = None,
-    section: options.SectionOption = None,
-    assignment: options.AssignmentOption = None,
-    course: options.CourseOption = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
@@ -596,10 +603,8 @@ def feedback(
     Example: `course feedback results --out home --submitted submitted`
     """
     loaded = course_of(course)
-    view, console = (
-        class_of(read_results(results), loaded, roster, assignment, section),
-        open_console(),
-    )
+    view = class_of(read_results(results), loaded, roster, assignment, section)
+    console = open_console()
     with os_error_as_fault(out, "give --out another folder"):
         for path, content in folders(view, loaded, submitted):
             write_whole(out / path, content)
@@ -612,9 +617,7 @@ def feedback(
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 
-def overrides(
-    assignment: options.AssignmentOption = None, course: options.CourseOption = None
-) -> None:
+def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong
     with them.
 
@@ -624,14 +627,17 @@ def overrides(
 
     Example: `course overrides`
     """
-    loaded, console = instructors_course_of(course, "overrides"), open_console()
+    loaded = instructors_course_of(course, "overrides")
+    console = open_console()
     students = known_students(loaded)
     assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
-    decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
+    decisions = Decisions.of_course(loaded)
+    labels = labels_of(loaded)
     for course_assignment in assignments:
         due_text = "no due date"
         if dates := decisions.dates.get(course_assignment.id):
-            policy, at = dates.policy, shown_moment(dates.due_date, decisions.zone)
+            policy = dates.policy
+            at = shown_moment(dates.due_date, decisions.zone)
             due_text = (
                 f"due {at}; late: {policy.per_day} a day, at most {policy.at_most}, after a "
                 f"grace of {policy.grace}"

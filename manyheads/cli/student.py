@@ -32,8 +32,18 @@ from ..student.check_and_keep_result import (
 )
 from ..student.hints import Rung, next_hint, note_shown
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
-from . import options
-from .options import Console, CourseOption, course_of, exercise_named, open_console, show_waiting
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    FreshOption,
+    JsonOption,
+    course_of,
+    exercise_named,
+    exercises_named,
+    open_console,
+    show_waiting,
+)
 
 ExerciseArgument = Annotated[
     str | None, Argument(help="Id or file.", show_default="the last checked that is not done")
@@ -43,9 +53,11 @@ FunctionArgument = Annotated[
 ]
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
 # the text that a model continues, and the number of characters that it writes at the end
-PROMPT, CHARACTERS = "Alice ", 240
+PROMPT = "Alice "
+CHARACTERS = 240
 # the steps between two printed lines, and the number of characters in each
-LINE_EVERY, SHORT = 100, 40
+LINE_EVERY = 100
+SHORT = 40
 RECENT = 50  # steps over which the loss is averaged, because it varies from batch to batch
 
 
@@ -61,7 +73,8 @@ def desk_of(
         quiet: Whether a program reads the output. If not, the console shows which exercise is being
             checked.
     """
-    desk, console = Checks(course_of(course), fresh=fresh, looks=looks), open_console()
+    desk = Checks(course_of(course), fresh=fresh, looks=looks)
+    console = open_console()
     if not quiet:
         desk.waiting = lambda exercise: show_waiting(console, f"checking {label_of(exercise)}")
     return desk, console
@@ -105,10 +118,10 @@ def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None
 
 
 def status(
-    assignment: options.AssignmentOption = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
-    fresh: options.FreshOption = False,
-    json: options.JsonOption = False,
+    fresh: FreshOption = False,
+    json: JsonOption = False,
     show_all: Annotated[
         bool, Option("--all", help="Show the whole checklist, also where the screen has no room.")
     ] = False,
@@ -120,7 +133,7 @@ def status(
     desk, console = desk_of(course, fresh=fresh, looks=True, quiet=json)
     owns = [
         read_own_attempt(desk.course, exercise)
-        for exercise in options.exercises_named(desk.course, [], assignment)
+        for exercise in exercises_named(desk.course, [], assignment)
     ]
     with desk:
         results = [desk.result(attempt) if attempt.is_started else None for attempt in owns]
@@ -157,7 +170,9 @@ def trace(
 
     attempt = meant_exercises(course_of(course), exercise, "trace")
     followed = follow_own(attempt, function, "trace", CROP if values else ())
-    console, result, id_ = open_console(), attempt.last_result, attempt.exercise.id
+    console = open_console()
+    result = attempt.last_result
+    id_ = attempt.exercise.id
     calls = [explain_example(*call, attempt.source, result) for call in followed.traced_examples]
     rendered, hidden_count = fitted_trace(console, calls, is_whole=show_all)
     console.print(rendered, soft_wrap=not console.is_terminal)
@@ -197,8 +212,10 @@ def plot(
     from ..student.pictures import pictures
     from ..student.trace import follow_own
 
-    attempt, console = meant_exercises(course_of(course), exercise, "plot"), open_console()
-    followed, id_ = follow_own(attempt, function, "plot"), attempt.exercise.id
+    attempt = meant_exercises(course_of(course), exercise, "plot")
+    console = open_console()
+    followed = follow_own(attempt, function, "plot")
+    id_ = attempt.exercise.id
     drawn = pictures(followed.traced_examples)
     console.tell(*(picture.caption for picture in drawn))
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
@@ -241,10 +258,8 @@ def ask(
     chosen = (
         exercise_named(desk.course, exercise, "ask") if exercise else max(finished, key=checked_at)
     )
-    attempt, seed = (
-        read_own_attempt(desk.course, chosen),
-        random.randrange(1_000_000) if seed is None else seed,
-    )
+    attempt = read_own_attempt(desk.course, chosen)
+    seed = random.randrange(1_000_000) if seed is None else seed
     with desk:
         if not desk.result(attempt).is_done:
             problem = f"{chosen.id} is not done yet, and questions come after a ✓"
@@ -265,7 +280,9 @@ def ask(
         raise CourseError(
             f"no question fits your code of {chosen.id}. Next: course trace {chosen.id}"
         )
-    count, correct, same = len(questions), 0, f"course ask {chosen.id} --seed {seed}"
+    count = len(questions)
+    correct = 0
+    same = f"course ask {chosen.id} --seed {seed}"
     answers = "" if letters is None else read_letters(letters, count, f"{same} --letters")
     for number, question in enumerate(questions, 1):
         console.print()
@@ -323,13 +340,16 @@ def train(
             (f"train {peer.id}" for peer in loaded.exercises if peer.train is not None), "status"
         )
         raise CourseError(f"{chosen.id} has no module to train. Next: course {able}")
-    attempt, console, losses = read_own_attempt(loaded, chosen), open_console(), list[float]()
+    attempt = read_own_attempt(loaded, chosen)
+    console = open_console()
+    losses = list[float]()
     attempt.must_run("train")
     from ..box.without_namespaces import open_own_box
     from ..box.worker.training import STEPS
     from ..student.train_model import FUTURE, attention_of, loss_words, own_training_run
 
-    total, limits = min(steps or STEPS, STEPS), loaded.limits.for_worker()
+    total = min(steps or STEPS, STEPS)
+    limits = loaded.limits.for_worker()
     attention = attention_of(chosen.train)
     with (
         open_own_box() as box,  # first, because it may fork this process
