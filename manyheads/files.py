@@ -57,11 +57,11 @@ def location_of_error(
         and is_ours(Path(error.filename))
     ):
         return Path(error.filename), error.lineno
-    frames = (
-        (Path(frame.filename), frame.lineno)
-        for frame in reversed(traceback.extract_tb(error.__traceback__))
-    )
-    return next(((path, line) for path, line in frames if line is not None and is_ours(path)), None)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if frame.lineno is not None and is_ours(path):
+            return path, frame.lineno
+    return None
 
 
 def describe_error(error: BaseException | None) -> str:

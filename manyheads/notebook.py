@@ -190,10 +190,11 @@ class Magics:
         result = self._result(exercise)
         note_shown(result, course.root)
         report = attempt_words(result)
-        lines = ["With the notebook saved, there is more."] * bool(
-            report.first_wrong and not report.next_command
-        )
-        lines += [f"Next: {report.next_command or '%course hint'}"] * bool(report.first_wrong)
+        lines = []
+        if report.first_wrong and not report.next_command:
+            lines.append("With the notebook saved, there is more.")
+        if report.first_wrong:
+            lines.append(f"Next: {report.next_command or '%course hint'}")
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
             goes_on = (
@@ -219,23 +220,22 @@ class Magics:
         names_none = all(
             word.startswith("-") or previous in _WITH_VALUE for previous, word in pairwise(words)
         )
-        if {*words[:1]} & _OF_ONE and names_none:
+        if words and words[0] in _OF_ONE and names_none:
             words.insert(1, self._exercise)
         plain = {
             "COLUMNS": str(WIDTH),
             "FORCE_COLOR": "",
             "PYTHONUNBUFFERED": "1",
             "PYTHONUTF8": "1",
-        }
-        plain[CALLED_AS] = NOTEBOOK
-        pipes: dict[str, Any] = {
-            "stdin": DEVNULL,
-            "stdout": PIPE,
-            "stderr": STDOUT,
-            "encoding": "utf-8",
+            CALLED_AS: NOTEBOOK,
         }
         with Popen(
-            [sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes
+            [sys.executable, "-m", "manyheads", *words],
+            env=os.environ | plain,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            encoding="utf-8",
         ) as running:
             for line in running.stdout or ():
                 print(line, end="")
@@ -266,14 +266,16 @@ class Magics:
         lines: list[Text] = []
         for number, question in enumerate(questions):
             lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
-            lines += answer_lines(question, letters[number], shows_right=True) if letters else ()
-        self._seed += bool(letters)
-        next_lines = (
-            ["Next: %ask"]
-            if letters
-            else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
-        )
-        return combine_views(*lines, Text(" "), *map(Text, next_lines))
+            if letters:
+                lines += answer_lines(question, letters[number], shows_right=True)
+        lines.append(Text(" "))
+        if letters:
+            self._seed += 1
+            lines.append(Text("Next: %ask"))
+        else:
+            example = "A" * len(questions)
+            lines += (Text("Answer with your letters."), Text(f"Next: %ask {example}"))
+        return combine_views(*lines)
 
     def _result(self, exercise: Exercise) -> ExerciseResult:
         """Return the result of the visible checks of the functions that the kernel has now."""
@@ -388,19 +390,16 @@ def _render(renderable: RenderableType) -> NotebookView:
     In HTML, a Text wraps at the width of the page. Any other part keeps its columns.
     """
     is_sentence = isinstance(renderable, Text)
-    plain: dict[str, Any] = {
-        "highlight": False,
-        "emoji": False,
-        "force_jupyter": False,
-        "legacy_windows": False,
-    }
     console = _NotebookConsole(
         file=io.StringIO(),
         record=True,
         width=WIDTH,
         force_terminal=True,
         color_system="truecolor",
-        **plain,
+        highlight=False,
+        emoji=False,
+        force_jupyter=False,
+        legacy_windows=False,
     )
     console.print(renderable, soft_wrap=is_sentence)
     text = "\n".join(

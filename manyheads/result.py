@@ -108,11 +108,9 @@ class ProvedLine(_ResultModel):
     @property
     def place(self) -> str:
         """The line in words: line 23, or line 5 of code cell 3."""
-        return (
-            f"line {self.line_in_cell} of code cell {self.cell}"
-            if self.cell
-            else f"line {self.line}"
-        )
+        if self.cell:
+            return f"line {self.line_in_cell} of code cell {self.cell}"
+        return f"line {self.line}"
 
 
 Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
