@@ -45,8 +45,10 @@ def main() -> None:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            next_step = "the same command, with its output to a file or to /dev/null"
-            status = _say(f"course: standard output is closed. Next: {next_step}")
+            status = _say(
+                "course: standard output is closed. "
+                "Next: the same command, with its output to a file or to /dev/null"
+            )
         else:
             status = _flush_streams(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
@@ -129,11 +131,10 @@ def _run() -> int:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
-        problem = (
-            f"this Python ({sys.executable}) has no {name}, which course needs and make check "
-            "installs"
+        return _say(
+            f"course: this Python ({sys.executable}) has no {name}, which course needs and make "
+            "check installs. Next: make check"
         )
-        return _say(f"course: {problem}. Next: make check")
     except OSError as error:
         next_step = _next_after(error)
         if next_step is None:
@@ -152,16 +153,16 @@ def _next_after(error: OSError) -> str | None:
     """
     import errno
 
-    full = (
-        "make room there, and run the same command again: what is written is whole. Next: df -h ."
-    )
-    closed = "let this user read and write there, or name another place. Next: id"
-    occupied = "move it elsewhere, or name another place. Next: ls -l"
-    return {
-        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), full),
-        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), closed),
-        **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP), occupied),
-    }.get(error.errno or 0)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return (
+            "make room there, and run the same command again: what is written is whole. "
+            "Next: df -h ."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "let this user read and write there, or name another place. Next: id"
+    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP):
+        return "move it elsewhere, or name another place. Next: ls -l"
+    return None
 
 
 def _say(sentence: str) -> int:

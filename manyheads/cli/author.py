@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from ..judge.run_hidden_checks import Catalogue
 
 
+# the mark and the style of a claim or fact that is right, is wrong, or does not count
+MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+
 def init(
     folder: Annotated[Path, Argument(help="A new folder, or an empty one.")],
     title: Annotated[str, Option(help="The title of the course.")] = "Averages",
@@ -123,10 +127,9 @@ def verify(
     from ..authoring.verify.run_claims import Line, verify_course
 
     console = open_console()
-    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
     def show(line: Line) -> None:
-        mark, style = marks[line.is_satisfied]
+        mark, style = MARKS[line.is_satisfied]
         console.say(
             f"{mark} {line.subject:<18} {as_called(line.says):<72} {line.figures:>5}", style=style
         )
@@ -151,7 +154,7 @@ def doctor(course: CourseOption = None) -> None:
     console = open_console()
     graded = False
     for finding in findings(course_of(course)):
-        mark = {True: "✓", False: "✗", None: "·"}[finding.good]
+        mark, _ = MARKS[finding.good]
         console.say(f"{mark} {finding.subject:<18} {finding.says}")
         if finding.command:
             console.say(f"    Next: {finding.command}")
@@ -242,9 +245,11 @@ def release(
         console.say(_class_repository(loaded, catalogue, files, out, owner, course_option))
     if gradescope is not None and autograder_for is not None:
         write_autograder(autograder_of(loaded, autograder_for, torch_index), gradescope)
-        size = f"{gradescope} ({gradescope.stat().st_size / 1e6:.1f} MB)"
-        holds = f"{size} grades {autograder_for.title}, and holds its answers"
-        console.say(f"{holds}. Next: upload it as the autograder's zip")
+        megabytes = gradescope.stat().st_size / 1e6
+        console.say(
+            f"{gradescope} ({megabytes:.1f} MB) grades {autograder_for.title}, and holds its "
+            "answers. Next: upload it as the autograder's zip"
+        )
 
 
 @contextmanager
@@ -293,17 +298,15 @@ def _class_repository(
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")
-    has_git = (out / ".git").exists()
-    next_step = (
-        f"look at it (git -C {quoted_out} diff), commit, push"
-        if has_git
-        else f"git init {quoted_out}"
-    )
     if known_owner == NOBODY:
         next_step = (
             f"course release --out {quoted_out} --owner @YOU{course_option}, for CODEOWNERS names"
             " nobody yet"
         )
+    elif (out / ".git").exists():
+        next_step = f"look at it (git -C {quoted_out} diff), commit, push"
+    else:
+        next_step = f"git init {quoted_out}"
     summary = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
     return f"{len(files)} files {summary}. Next: {next_step}"
 
@@ -312,19 +315,16 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
     """Return a sentence if students would read marks that `course new` left to fill, or ""."""
     from ..authoring.new_course import FILL
 
-    read = {
-        path: content
+    mark_counts = {
+        path: content.count(FILL.encode())
         for path, content in files.items()
         if path == "course.yaml" or path.startswith("exercises/")
     }
-    unfilled = {
-        path: count for path, content in read.items() if (count := content.count(FILL.encode()))
-    }
-    if not unfilled:
+    total = sum(mark_counts.values())
+    if not total:
         return ""
-    lines = (
-        f"{count_with_noun(sum(unfilled.values()), 'line', 'lines')}, the first in {min(unfilled)}"
-    )
+    first_path = min(path for path, count in mark_counts.items() if count)
+    lines = f"{count_with_noun(total, 'line', 'lines')}, the first in {first_path}"
     return (
         f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to "
         "be filled"

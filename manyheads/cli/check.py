@@ -142,12 +142,8 @@ def show(
         console.print(report if is_whole else report.renderables[0])
         if is_whole or result.is_done:
             note_shown(result, course.root)
-        if is_whole:
-            is_old = attempt.exercise not in desk.ran
-            console.tell(
-                "  unchanged since its last check; --fresh runs it again" if is_old else "",
-                style="dim",
-            )
+        if is_whole and attempt.exercise not in desk.ran:
+            console.tell("  unchanged since its last check; --fresh runs it again", style="dim")
         if result.is_done:
             finished.add(attempt.exercise)
         else:
@@ -175,7 +171,7 @@ def class_news(course: Course) -> str:
     The note names the exercises. It is "" if there are no changes, or if git cannot tell.
     """
 
-    def changed_options(*options: str) -> list[str]:
+    def changed_files(*options: str) -> list[str]:
         command = [
             "git",
             "-C",
@@ -192,14 +188,15 @@ def class_news(course: Course) -> str:
             ).stdout.splitlines()
         return []
 
-    if not (names := changed_options()):
+    names = changed_files()
+    if not names:
         return ""
     scripts = {
         exercise.script.relative_to(course.root).as_posix(): exercise.stem
         for exercise in course.exercises
     }
     # the files in which a line of code has changed, not only the lesson's text
-    stubs = changed_options("-G", "^[[:space:]]*[^#[:space:]]")
+    stubs = changed_files("-G", "^[[:space:]]*[^#[:space:]]")
     changes = [
         f"{stem}'s {'stub' if name in stubs else 'lesson'}"
         for name, stem in scripts.items()

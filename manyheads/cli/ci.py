@@ -67,18 +67,23 @@ def grade(
 
     Example: `course ci grade --submitted submitted --out results`
     """
-    from ..platforms import grade_pull_request as one
+    from ..platforms import grade_pull_request
     from ..platforms.read_pull_request import read_collected, tell
     from ..report.report_content import labels_of, out_of_all
 
     loaded = course_of(course)
     collected = read_collected(submitted)
-    graded = one.grade_collected(loaded, collected, submitted, device, out)
-    one.write_artifact(out, graded)
-    why_not = one.why_not_on_a_gpu(graded.results, collected.refused, labels_of(loaded))
-    tell(os.environ, "GITHUB_OUTPUT", f"hygiene={'not clean' if why_not else one.CLEAN}")
-    spared = one.not_started(loaded, graded.started)
-    summary = one.body(loaded, graded.results, None, collected.refused, spared, collected.head)
+    graded = grade_pull_request.grade_collected(loaded, collected, submitted, device, out)
+    grade_pull_request.write_artifact(out, graded)
+    why_not = grade_pull_request.why_not_on_a_gpu(
+        graded.results, collected.refused, labels_of(loaded)
+    )
+    hygiene = "not clean" if why_not else grade_pull_request.CLEAN
+    tell(os.environ, "GITHUB_OUTPUT", f"hygiene={hygiene}")
+    spared = grade_pull_request.not_started(loaded, graded.started)
+    summary = grade_pull_request.body(
+        loaded, graded.results, None, collected.refused, spared, collected.head
+    )
     tell(os.environ, "GITHUB_STEP_SUMMARY", summary)
     print(
         f"{out_of_all(graded.results)}, on {device}. Results: {out}. "

@@ -16,7 +16,6 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from ..box.level_and_device_names import Device, Level
-from ..course import Assignment
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..files import CourseFault
@@ -141,7 +140,8 @@ def grade(
     members = class_list(loaded, roster, [s.student for s in work.submissions])
     secret = course_secret(loaded.root)
     assignment_ids = [course_assignment.id for course_assignment in assignments]
-    in_part = bool(chosen) and not _all_exercises(assignments) <= {*chosen}
+    all_ids = {e.id for course_assignment in assignments for e in course_assignment.exercises}
+    in_part = bool(chosen) and not all_ids.issubset(chosen)
     seed = seed_of_run(out, assignment_ids, seed, in_part=in_part)
     plan = GradePlan(
         secret, seed, device, chosen, lines=not no_lines, course=loaded.root, level=isolation
@@ -192,11 +192,6 @@ def grade(
     console.say(*(f"course: {fault}" for fault in faults), style="red")
     if faults or work.not_graded or not is_whole:
         raise Exit(2 if faults else 1)
-
-
-def _all_exercises(assignments: Iterable[Assignment]) -> set[str]:
-    """Return the ids of all exercises of these assignments."""
-    return {exercise.id for assignment in assignments for exercise in assignment.exercises}
 
 
 def _graded(
@@ -250,8 +245,8 @@ def _print_class(console: Console, view: ClassView, report: str) -> None:
         view: The class.
         report: The command that shows more.
     """
-    rows = [row for assignment_part in view.assignments for row in assignment_part.rows]
-    student_count = len({row.student for row in rows})
+    students = {row.student for assignment_part in view.assignments for row in assignment_part.rows}
+    student_count = len(students)
     fits = student_count <= MOST_CLASS_ROWS
     console.print(class_table(view, report, students=fits))
     if not fits:
@@ -278,8 +273,10 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     # The option may be copied with the rest of its line from a student's page.
     student, slash, exercise = only.partition(",")[0].strip().rpartition("/")
     if not slash or not student or exercises:
-        problem = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
-        raise CourseFault(f"{problem}. Next: course grade … --only ada/ID")
+        raise CourseFault(
+            f"--only {only} should be STUDENT/EXERCISE, without --exercise. "
+            "Next: course grade … --only ada/ID"
+        )
     return student, [exercise]
 
 
@@ -354,10 +351,10 @@ def collect(
         only=assignment_of(loaded, assignment) if assignment else None,
         times=read_times(times or (), loaded),
     )
-    for names in dict.fromkeys(map(tuple, collected.platforms.values())):
-        sources = [
-            ascii(download) for download, its in collected.platforms.items() if tuple(its) == names
-        ]
+    sources_by_platforms: dict[tuple[str, ...], list[str]] = {}
+    for download, platforms in collected.platforms.items():
+        sources_by_platforms.setdefault(tuple(platforms), []).append(ascii(download))
+    for names, sources in sources_by_platforms.items():
         verb = "is" if len(sources) == 1 else "are"
         console.say(f"{list_names(sources)} {verb} read as: {', '.join(names)}")
     files = sorted(collected.candidates, key=lambda file: file.path)
@@ -384,10 +381,9 @@ def collect(
     not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
     name(console, "not taken", not_taken, verbose_hint, limit=limit)
     name(console, "no time", collected.no_time, verbose_hint, limit=limit)
-    again = (
-        f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
-    )
-    console.say(f"Next: course {f'grade {quote(str(out))}' if files else again}")
+    folder = quote(str(out))
+    again = f"collect DOWNLOAD --out {folder}, with a download that holds what students wrote"
+    console.say(f"Next: course grade {folder}" if files else f"Next: course {again}")
     if not_taken or collected.no_time:
         raise Exit(1)
 

@@ -155,13 +155,11 @@ class Editor:
         except (CourseError, OSError):  # a file of no course
             return None
         matches = [exercise for exercise in course.exercises if exercise.script.resolve() == path]
+        if not matches:
+            return None
         try:
             with self._lock:
-                return (
-                    method(uri, read_own_attempt(course, matches[0]), *arguments)
-                    if matches
-                    else None
-                )
+                return method(uri, read_own_attempt(course, matches[0]), *arguments)
         except CourseFault as error:
             self.say(f"course: {error}", types.MessageType.Error)
 
@@ -181,15 +179,12 @@ def server_for(box: Box) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        ours = [
-            diagnostic for diagnostic in params.context.diagnostics if diagnostic.source == SOURCE
-        ][:1]
-        command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
-        return (
-            [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)]
-            if ours
-            else []
-        )
+        for diagnostic in params.context.diagnostics:
+            if diagnostic.source == SOURCE:
+                command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
+                quick_fix = types.CodeActionKind.QuickFix
+                return [types.CodeAction(command.title, quick_fix, [diagnostic], command=command)]
+        return []
 
     @server.thread()
     @server.command(HINT)

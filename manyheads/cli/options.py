@@ -89,8 +89,10 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
     os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
     warnings.simplefilter("ignore", RuntimeWarning)
     if not (course.root / "solutions").is_dir():
-        needed = f"course {command} needs the instructor's repository, with its solutions/"
-        raise CourseError(f"{needed}; {course.root} has none. Next: course check")
+        raise CourseError(
+            f"course {command} needs the instructor's repository, with its solutions/; "
+            f"{course.root} has none. Next: course check"
+        )
     demand_utf8(course)
     return course
 
@@ -147,8 +149,10 @@ def exercises_named(
         folders = [exercise.script.parent for exercise in match]
         folders += [exercise.notebook.parent for exercise in match]
         if path.suffix and path.exists() and path.resolve().parent not in folders:
-            problem = f"{path} is not read: attempts are in {folders[0]}"
-            raise CourseError(f"{problem}. Next: copy it there, then course check {match[0].id}")
+            raise CourseError(
+                f"{path} is not read: attempts are in {folders[0]}. "
+                f"Next: copy it there, then course check {match[0].id}"
+            )
         exercises += match
     return list(dict.fromkeys(exercises))
 
@@ -277,12 +281,12 @@ def progress(
     started = shown_at = time.monotonic()
     count = stopped = 0
 
-    def one_more(has_stopped: bool = False) -> None:
+    def one_more(*, has_stopped: bool = False) -> None:
         nonlocal count, stopped, shown_at
         count = count + 1
         stopped = stopped + has_stopped
         moment = time.monotonic()
-        rate = count / max(moment - started, 1e-9)
+        rate = count / max(moment - started, 1e-9)  # a coarse clock may not have moved
         ended = f"{stopped} crashed or out of time" if stopped else ""
         bar.update(task, advance=1, rate=f"{rate:.1f}/s", stopped=ended)
         if not console.is_terminal and moment - shown_at >= PLAIN_SECONDS:

@@ -77,11 +77,11 @@ def course_near(option: Path | None, results: Path) -> Course | None:
         except CourseError:
             continue
         return load_course(root)
-    message = (
-        "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same "
-        "with --course FOLDER"
+    print(
+        "course: no course.yaml is near: due dates and overrides.yaml are not applied. Next: the "
+        "same with --course FOLDER",
+        file=sys.stderr,
     )
-    print(f"course: {message}", file=sys.stderr)
     return None
 
 
@@ -125,15 +125,12 @@ def known_students(course: Course) -> set[str]:
     """
     path = roster_of(course, None)
     submitted = course.root / "submitted"
-    on_roster = (
-        {student.id for student in read_roster(path).students} if path is not None else set()
-    )
-    handed_in = (
-        {folder.name for folder in submitted.iterdir() if folder.is_dir()}
-        if submitted.is_dir()
-        else set()
-    )
-    return on_roster | handed_in | {*students_in(course.root / RESULTS)}
+    names = {*students_in(course.root / RESULTS)}
+    if path is not None:
+        names.update(student.id for student in read_roster(path).students)
+    if submitted.is_dir():
+        names.update(folder.name for folder in submitted.iterdir() if folder.is_dir())
+    return names
 
 
 def groups_of(course: Course) -> dict[str, list[str]]:
@@ -228,19 +225,17 @@ def _by_roster(results: Sequence[Result], members: ClassList) -> list[Result]:
     Raises CourseFault if a student then has two results of one assignment.
     """
     folders = dict[tuple[str, str], str]()
-    names = [members.folder_name(result.student) for result in results]
-    for student, result in zip(names, results, strict=True):
-        if (
-            folder := folders.setdefault((student, result.assignment), result.student)
-        ) != result.student:
-            problem = f"{folder} and {result.student} are one student by the roster"
+    renamed = []
+    for result in results:
+        student = members.folder_name(result.student)
+        folder = folders.setdefault((student, result.assignment), result.student)
+        if folder != result.student:
             raise CourseFault(
-                f"{problem}. Next: take the results that do not count out of the folder"
+                f"{folder} and {result.student} are one student by the roster. Next: take the "
+                "results that do not count out of the folder"
             )
-    return [
-        result.model_copy(update={"student": student})
-        for student, result in zip(names, results, strict=True)
-    ]
+        renamed.append(result.model_copy(update={"student": student}))
+    return renamed
 
 
 def gradebooks() -> Any:
@@ -260,15 +255,18 @@ def _of_assignment(
     if course is None:
         raise CourseFault("--assignment needs the course. Next: the same with --course FOLDER")
     chosen = assignment_of(course, assignment)
-    if not (matching := [result for result in results if result.assignment == chosen.id]):
-        next_step = f"Next: course grade SUBMITTED --assignment {chosen.id}"
-        raise CourseFault(f"there is no result of {chosen.title}. {next_step}")
+    matching = [result for result in results if result.assignment == chosen.id]
+    if not matching:
+        raise CourseFault(
+            f"there is no result of {chosen.title}. "
+            f"Next: course grade SUBMITTED --assignment {chosen.id}"
+        )
     return matching
 
 
 def _of_section(members: ClassList, section: str) -> ClassList:
     students = members.roster.students
-    sections = sorted({student.section for student in students} - {""})
+    sections = sorted({student.section for student in students if student.section})
     if not sections:
         raise CourseFault(
             "--section needs a roster with sections. Next: the same with --roster FILE"
@@ -277,8 +275,10 @@ def _of_section(members: ClassList, section: str) -> ClassList:
         student for student in students if student.section.casefold() == section.casefold()
     )
     if not matching:
-        problem = f"there is no section {section!a}; there are: {', '.join(sections)}"
-        raise CourseFault(f"{problem}. Next: the same with --section {quote(sections[0])}")
+        raise CourseFault(
+            f"there is no section {section!a}; there are: {', '.join(sections)}. "
+            f"Next: the same with --section {quote(sections[0])}"
+        )
     return replace(members, roster=replace(members.roster, students=matching))
 
 
@@ -299,13 +299,10 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         if any(adjustment.words == UNKNOWN_TIME for adjustment in result.adjustments):
             untimed.append(result.student)
     if untimed:
-        unknown = (
-            "When these were handed in is not known, and none of them counts as late: "
-            f"{list_names(sorted(untimed))}"
-        )
         console.say(
-            f"{unknown}. Next: a score in overrides.yaml for whoever was late; of downloads from "
-            "Moodle or Canvas, course collect DOWNLOAD --times LIST",
+            "When these were handed in is not known, and none of them counts as late: "
+            f"{list_names(sorted(untimed))}. Next: a score in overrides.yaml for whoever was late; "
+            "of downloads from Moodle or Canvas, course collect DOWNLOAD --times LIST",
             style="yellow",
         )
     for assignment_part in view.assignments:
@@ -474,8 +471,10 @@ def _draw_pictures(
         for submission in find_submissions(course, submitted)[0]
     }
     if not any((result.student, result.assignment) in folders for result in results):
-        problem = f"{submitted} has no submission of these results"
-        raise CourseError(f"{problem}. Next: course report --submitted FOLDER_GRADED")
+        raise CourseError(
+            f"{submitted} has no submission of these results. "
+            "Next: course report --submitted FOLDER_GRADED"
+        )
     from ..box import open_box
     from ..box.canary import prove
     from ..student.pictures import draw_wrong, drawable
@@ -488,7 +487,8 @@ def _draw_pictures(
         drawn: dict[Key, Sequence[Picture]] = {}
         with progress(console, len(attempts), 0, doing="drawing", unit="attempts") as one_more:
             for key, pictures in draw_wrong(course, box, attempts):
-                drawn |= {key: pictures} if pictures else {}
+                if pictures:
+                    drawn[key] = pictures
                 one_more()
     have = count_with_noun(len(attempts), "wrong attempt has", "wrong attempts have")
     remark = (
@@ -558,6 +558,7 @@ def export(
         raise CourseFault(
             "Gradescope reads a file for each submission. Next: the same with --out FOLDER"
         )
+    # The keys are paths below `out`. A single text goes to `out` itself.
     texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
     if out is None:
         sys.stdout.write(texts[Path()])
@@ -566,12 +567,13 @@ def export(
             for path, text in texts.items():
                 encoding = "utf-8-sig" if format == "csv" else "utf-8"  # Excel wants the mark
                 write_whole(out / path, text.encode(encoding))
-    if unknown := [
+    ungraded = [
         f"{student}: {why}"
         for assignment_part in view.assignments
         for student, why in assignment_part.not_graded
-    ]:
-        _say("not graded", unknown)
+    ]
+    if ungraded:
+        _say("not graded", ungraded)
         blank = "" if format == "gradescope" else ": its cells are blank"
         next_step = "Next: course grade again, and do what it says, then this"
         print(f"There are no points for that{blank}. {next_step}", file=sys.stderr)

@@ -51,13 +51,11 @@ ExerciseArgument = Annotated[
 FunctionArgument = Annotated[
     str | None, Argument(help="One function or class of it [default: all].")
 ]
-CROP = (6, 8)  # how many numbers of a table are shown: enough to read
-# the text that a model continues, and the number of characters that it writes at the end
-PROMPT = "Alice "
-CHARACTERS = 240
-# the steps between two printed lines, and the number of characters in each
-LINE_EVERY = 100
-SHORT = 40
+CROP = (6, 8)  # the most rows and columns of a table that are shown: enough to read
+PROMPT = "Alice "  # the text that a model continues
+CHARACTERS = 240  # the length of the text that the trained model writes
+LINE_EVERY = 100  # steps of the training between two printed lines
+SHORT = 40  # characters that the model writes for each of these lines
 RECENT = 50  # steps over which the loss is averaged, because it varies from batch to batch
 
 
@@ -88,8 +86,10 @@ def meant_exercises(course: Course, name: str | None, command: str) -> OwnAttemp
     """
     exercise = exercise_named(course, name, command) if name else checked_last(course)
     if exercise is None:
-        problem = f"{command} which exercise? None was checked here yet"
-        raise CourseError(f"{problem}. Next: course {command} {course.exercises[0].id}")
+        raise CourseError(
+            f"{command} which exercise? None was checked here yet. "
+            f"Next: course {command} {course.exercises[0].id}"
+        )
     return read_own_attempt(course, exercise)
 
 
@@ -143,11 +143,10 @@ def status(
     if json:
         print(as_json(owns, results))
         return
-    pairs = zip(owns, results, strict=True)
-    rungs = [
-        Rung(o.exercise, recorded_stub(o.exercise).check_titles, result, o.source.missing)
-        for o, result in pairs
-    ]
+    rungs = []
+    for attempt, last_result in zip(owns, results, strict=True):
+        check_titles = recorded_stub(attempt.exercise).check_titles
+        rungs.append(Rung(attempt.exercise, check_titles, last_result, attempt.source.missing))
     console.print(ladder(rungs, is_whole=show_all))
     console.tell(*below_ladder(owns, results))
 
@@ -178,11 +177,9 @@ def trace(
     console.print(rendered, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     console.tell(LEGEND if any(call.entries for call in calls) else "", style="bright_black")
-    console.tell(
-        f"{hidden_count} lines more: course trace {' '.join(filter(None, (id_, function)))} --all"
-        if hidden_count
-        else ""
-    )
+    if hidden_count:
+        names = " ".join(filter(None, (id_, function)))
+        console.tell(f"{hidden_count} lines more: course trace {names} --all")
     problem = attempt_words(result).first_wrong if result and not result.is_done else None
     next_step = "course status" if result and result.is_done else f"course check {id_}"
     if any(call.entries and not (call.is_right or call.waits_for) for call in calls):
@@ -250,20 +247,22 @@ def ask(
     Example: `course ask 01`
     """
     desk, console = desk_of(course, looks=True)
-    finished = set() if exercise else done_exercises(desk.course)
-    if not (exercise or finished):
+    if exercise:
+        chosen = exercise_named(desk.course, exercise, "ask")
+    elif finished := done_exercises(desk.course):
+        chosen = max(finished, key=checked_at)
+    else:
         raise CourseError(
             "no exercise is done yet, and questions come after a ✓. Next: course check"
         )
-    chosen = (
-        exercise_named(desk.course, exercise, "ask") if exercise else max(finished, key=checked_at)
-    )
     attempt = read_own_attempt(desk.course, chosen)
     seed = random.randrange(1_000_000) if seed is None else seed
     with desk:
         if not desk.result(attempt).is_done:
-            problem = f"{chosen.id} is not done yet, and questions come after a ✓"
-            raise CourseError(f"{problem}. Next: course check {chosen.id}")
+            raise CourseError(
+                f"{chosen.id} is not done yet, and questions come after a ✓. "
+                f"Next: course check {chosen.id}"
+            )
         box = desk.box()
         from ..student.ask_about_own_code import questions_about
 
@@ -356,16 +355,15 @@ def train(
         own_training_run(box, limits, attempt.source, attention) as run,
         console.status("learning") as spinner,
     ):
-        console.tell(FUTURE if run.sees_future else "", style="bold red")
+        if run.sees_future:
+            console.tell(FUTURE, style="bold red")
         for step in range(1, total + 1):
             losses.append(run.step(step))
             loss = f"loss {fmean(losses[-RECENT:]):.2f}"
             spinner.update(f"step {step} of {total}, {loss}")
             if step % LINE_EVERY == 0:
-                console.tell(
-                    f"step {step:>4}, {loss}: "
-                    f"{' '.join((PROMPT + run.write(PROMPT, SHORT)).split())}"
-                )
+                words = (PROMPT + run.write(PROMPT, SHORT)).split()
+                console.tell(f"step {step:>4}, {loss}: {' '.join(words)}")
         text = PROMPT + run.write(PROMPT, CHARACTERS)
     says = loss_words(losses[0], fmean(losses[-RECENT:]), sees_future=run.sees_future)
     console.tell(says, "It writes:", indent(text, "  "))
