@@ -186,7 +186,7 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named
     # no fast kernel of a GPU does float64
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
     with pytest.raises(
-        CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$"
+        CheckFailed, match=r"^flash=True holds 0\.3 times B · nh · T² numbers at its peak$"
     ) as caught:
         check(Implementation(Holding(0.3, fused=fused)), Draw(0))
     assert caught.value.suspect == named
