@@ -76,8 +76,8 @@ def write_release(
         catalogue: Its checks and references.
         exercises: Write only the files of these exercises, and remove nothing. None for all.
         jobs: The number of processes that record.
-        show_progress: Called with the number of stale exercises. It returns a context manager,
-            whose value is called after each of them.
+        show_progress: Returns a context manager for the number of stale exercises. Its value is a
+            function to call after every exercise.
 
     Returns:
         For each file that belongs to the exercises, whether it was written.

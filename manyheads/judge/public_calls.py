@@ -291,9 +291,9 @@ class PublicCalls:
     ) -> frozenset[int]:
         """Return the calls that return one number, and another number with another seed.
 
-        These calls of two kinds of checks are made once more: of checks that fail by a wrong
-        answer, not by an exception, and of checks that pass although they call a function with a
-        failed precondition. A repeated call that ends the process does not count.
+        The calls of two kinds of checks are made once more. The first kind fails by a wrong answer,
+        and not by an exception. The second kind passes, but calls a function with a failed
+        precondition. A repeated call that ends the process does not count.
 
         Args:
             visible: The visible checks.

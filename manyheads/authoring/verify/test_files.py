@@ -297,7 +297,7 @@ def _run_cells(exercise: Exercise, origin: str, written_text: str, tag: str) -> 
     Args:
         exercise: The exercise.
         origin: "stub" or "solution", for the label.
-        written_text: The text of the stub or the solution, whose names the cells may use.
+        written_text: The text of the stub or the solution. The cells may use its names.
         tag: The tag.
     """
     namespace = dict(namespace_of_source(written_text, exercise.solution)) | {
