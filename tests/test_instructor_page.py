@@ -10,7 +10,7 @@ import pytest
 
 from tests.make import REPOSITORY, git, run
 
-pytestmark = pytest.mark.journey
+pytestmark = pytest.mark.soak  # ten minutes beside other tests
 
 _COMMANDS = re.compile(r"^ {4}.*\n", re.MULTILINE)
 _OUTPUT = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
