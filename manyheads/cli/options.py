@@ -283,8 +283,8 @@ def progress(
 
     def one_more(*, has_stopped: bool = False) -> None:
         nonlocal count, stopped, shown_at
-        count = count + 1
-        stopped = stopped + has_stopped
+        count += 1
+        stopped += has_stopped
         moment = time.monotonic()
         rate = count / max(moment - started, 1e-9)  # a coarse clock may not have moved
         ended = f"{stopped} crashed or out of time" if stopped else ""
