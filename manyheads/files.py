@@ -2,7 +2,8 @@
 
 An interrupted write leaves either the old file or the new one. `CourseFault` is the error of all
 commands: its text says what is wrong, and which command to run next. `KeptContents` keeps the
-contents of many files on disk, because the files of a whole class do not fit in memory.
+contents of many files on disk, because the files of a whole class do not fit in memory. `zip_files`
+packs files into an archive.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import io
 import os
 import traceback
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -124,6 +126,25 @@ def os_error_as_fault(path: Path, next_step: str) -> Iterator[None]:
         raise CourseFault(
             f"{path} cannot be written ({error.strerror}). Next: {next_step}"
         ) from None
+
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
+
+
+def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
+    """Return the bytes of a zip with these files. The same files give the same bytes.
+
+    Args:
+        files: the contents by name, in the order of the zip.
+        programs: the names of the files that are executable.
+    """
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = (0o755 if name in programs else 0o644) << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()
 
 
 _ROOM = "make room on that disk, then the same command again"

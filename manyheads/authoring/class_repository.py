@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -33,7 +33,7 @@ from ..checks.runner import LocalRecordingRunner, namespace_of
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import FOLDER, course_secret
 from ..diagnosis.recording_file import read
-from ..files import CourseFault, digest_of, os_error_as_fault, write_whole
+from ..files import CourseFault, digest_of, os_error_as_fault, write_whole, zip_files
 from ..judge.run_hidden_checks import Catalogue
 from ..report.report_content import points
 from ..student.check_attempt import check_attempt
@@ -430,7 +430,6 @@ NAME = "manyheads"
 ENGINE = Path(__file__).parents[1]
 HASH_FILE = "engine.sha256"  # one line, as sha256sum writes it
 TOOLS, PROGRAMS = "tools/", ("setup.sh", "run_autograder")  # of the zip
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
 _ABOUT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -477,22 +476,6 @@ def _is_packed(path: Path, *, templates: bool) -> bool:
     if not path.is_file() or "__pycache__" in path.parts or path.suffix in (".pyc", ".partial"):
         return False
     return templates or HERE not in path.parents or path.parent == HERE
-
-
-def zip_files(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
-    """Return the bytes of a zip with these files. The same files give the same bytes.
-
-    Args:
-        files: The contents by name.
-        programs: The names of the files that are executable.
-    """
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.external_attr = (0o755 if name in programs else 0o644) << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
-    return out.getvalue()
 
 
 def autograder_of(

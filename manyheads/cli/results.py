@@ -26,7 +26,7 @@ from ..files import CourseFault, os_error_as_fault, write_whole
 from ..judge.results_folder import ChangedPoints, read_changed_points
 from ..printable_text import visible_line
 from ..report.class_summary import NOBODY, ClassList, ClassView, sentences
-from ..report.feedback_archives import FOLDER, folders, zips
+from ..report.feedback_archives import FOLDER, feedback_archives, feedback_folders
 from ..report.report_content import Labels, count_with_noun, labels_of, score_words
 from ..report.score_exports import (
     FORMATS,
@@ -608,15 +608,15 @@ def feedback(
     view = class_of(read_results(results), loaded, roster, assignment, section)
     console = open_console()
     with os_error_as_fault(out, "give --out another folder"):
-        for path, content in folders(view, loaded, submitted):
+        for path, content in feedback_folders(view, loaded, submitted):
             write_whole(out / path, content)
-        archives, in_none = zips(view, read_memory(submitted))
-        for name, content in archives.items():
+        archives = feedback_archives(view, read_memory(submitted))
+        for name, content in archives.contents.items():
             write_whole(out / name, content)
-    console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")
+    console.say(*(f"not in a zip: {sentence}" for sentence in archives.left_out), style="yellow")
     name_not_graded(console, view)
     students = count_with_noun(len(view.by_student), "student", "students")
-    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives.contents))
 
 
 def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:

@@ -13,35 +13,60 @@ and submission_secret.txt of the submission beside it.
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from ..course import Course
+from ..files import zip_files
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
-from ..submission.intake_journal import IntakeJournal, Origin
-from ..submission.roster_and_times import letters
+from ..submission.intake_journal import NBGRADER_KIB, TIMESTAMP, IntakeJournal, Origin
+from ..submission.roster_and_times import CANVAS, MOODLE, letters
 from .class_summary import ClassView
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
 from .report_content import file_stems
 
-MOODLE, CANVAS = "Moodle", "Canvas"
 FOLDER = "feedback"
-_GroupKey = tuple[str, str, tuple[str, ...]]  # the platform, the assignment, the members' names
-OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
+OF_NBGRADER = (TIMESTAMP, "submission_secret.txt")
 _IMPORTABLE = re.compile(r"[^_/\\]*_\d+_[a-z]+_[a-z]+(_.*)?")
-_WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 
 
-def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list[str]]:
-    """Return the feedback archives by file name, and sentences about students without feedback.
+class FeedbackArchives(NamedTuple):
+    """The feedback archives of a class.
+
+    Attributes:
+        contents: The bytes of each archive, by its file name.
+        left_out: Sentences about students whose feedback is in no archive.
+    """
+
+    contents: dict[str, bytes]
+    left_out: list[str]
+
+
+class _Group(NamedTuple):
+    """The names of the students who handed in an assignment together."""
+
+    platform: str
+    assignment: str
+    members: tuple[str, ...]
+
+
+class _UploadedFile(NamedTuple):
+    """A file as the platform names it. The members of a group have the same one."""
+
+    platform: str
+    assignment: str
+    name: str
+
+
+def feedback_archives(view: ClassView, journal: IntakeJournal) -> FeedbackArchives:
+    """Return the feedback archives, and sentences about students without feedback in them.
 
     There is an archive for each platform and assignment, such as canvas-averages.zip. The feedback
     of a group contains nothing that only one member may read, so a group is left out if the results
@@ -49,57 +74,69 @@ def zips(view: ClassView, memory: IntakeJournal) -> tuple[dict[str, bytes], list
 
     Args:
         view: The class.
-        memory: The journal of the collected files.
+        journal: The journal of the collected files.
     """
-    messages, contents = list[str](), defaultdict[str, dict[str, bytes]](dict)
-    of_groups, groups = _of_groups(view, memory), defaultdict[_GroupKey, dict[str, Origin]](dict)
+    left_out = list[str]()
+    files_by_archive = defaultdict[str, dict[str, bytes]](dict)
+    members_by_path = _group_members(view, journal)
+    groups = defaultdict[_Group, dict[str, Origin]](dict)
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
         collected = {
-            path: origin for path, origin in memory.files.items() if path.startswith(start)
+            path: origin for path, origin in journal.files.items() if path.startswith(start)
         }
         for platform, files_for in _FILES_FOR.items():
             alone = dict[str, Origin]()
             for path, origin in collected.items():
-                if origin.platform == platform and path in of_groups:
-                    key = (platform, result.assignment, of_groups[path])
-                    groups[key][path.removeprefix(start)] = origin
-                elif origin.platform == platform:
-                    alone[path.removeprefix(start)] = origin
+                if origin.platform != platform:
+                    continue
+                origins = alone
+                if path in members_by_path:
+                    origins = groups[_Group(platform, result.assignment, members_by_path[path])]
+                origins[path.removeprefix(start)] = origin
             if files := dict(files_for(view, result, alone)):
-                contents[f"{platform.lower()}-{result.assignment}.zip"].update(files)
+                files_by_archive[_archive_name(platform, result.assignment)].update(files)
             elif alone:
                 cannot = (
                     f"{result.student}: {platform} cannot find this student by what was collected"
                 )
-                messages.append(
+                left_out.append(
                     f"{cannot}. Next: course collect the download again, then course feedback"
                 )
-    results = {(result.student, result.assignment): result for result in view.results}
-    for (platform, assignment, members), origins in groups.items():
-        shared = _shared_result(view, [results.get((member, assignment)) for member in members])
-        if platform == CANVAS and shared is not None:
-            contents[f"{platform.lower()}-{assignment}.zip"].update(
+    for group, origins in groups.items():
+        shared = _shared_result(view, group)
+        if group.platform == CANVAS and shared is not None:
+            files_by_archive[_archive_name(CANVAS, group.assignment)].update(
                 _for_canvas(view, shared, origins)
             )
         else:
-            next_step = f"Next: give each member the page in {FOLDER}/STUDENT/{assignment}/"
-            messages.append(f"{', '.join(members)}: {_WHY_NO_GROUP[platform]}. {next_step}")
-    messages += _unread_alone(view, memory)
-    return {name: zip_files(files) for name, files in sorted(contents.items())}, messages
+            next_step = f"Next: give each member the page in {FOLDER}/STUDENT/{group.assignment}/"
+            left_out.append(
+                f"{', '.join(group.members)}: {_WHY_NO_GROUP[group.platform]}. {next_step}"
+            )
+    left_out += _unread_alone(view, journal)
+    contents = {
+        name: zip_files(dict(sorted(files.items())))
+        for name, files in sorted(files_by_archive.items())
+    }
+    return FeedbackArchives(contents, left_out)
 
 
-def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
+def _archive_name(platform: str, assignment: str) -> str:
+    return f"{platform.lower()}-{assignment}.zip"
+
+
+def _unread_alone(view: ClassView, journal: IntakeJournal) -> Iterator[str]:
     """Yield a sentence for each student without any readable file, if there is an archive.
 
     The feedback of such a student has no file name under which it could go back.
     """
-    if not any(origin.platform in _FILES_FOR for origin in memory.files.values()):
-        return  # there is no zip
+    if not any(origin.platform in _FILES_FOR for origin in journal.files.values()):
+        return  # there is no archive
     for result in view.results:
-        unread = memory.not_readable.get(result.student, {}).get(result.assignment)
+        unread = journal.not_readable.get(result.student, {}).get(result.assignment)
         if unread and not any(
-            path.startswith(f"{result.student}/{result.assignment}/") for path in memory.files
+            path.startswith(f"{result.student}/{result.assignment}/") for path in journal.files
         ):
             next_step = f"Next: give this student the page in {FOLDER}/STUDENT/{result.assignment}/"
             yield (
@@ -108,25 +145,24 @@ def _unread_alone(view: ClassView, memory: IntakeJournal) -> Iterator[str]:
             )
 
 
-def _of_groups(view: ClassView, memory: IntakeJournal) -> dict[str, tuple[str, ...]]:
+def _group_members(view: ClassView, journal: IntakeJournal) -> dict[str, tuple[str, ...]]:
     """Return the members of the group that handed in a file, by the file's path.
 
     The path is relative to the folder of submissions. A file belongs to a group if several students
     have one with the same name of the platform, or if that name begins with the group's name. Other
     files are not in the result.
     """
-    handed_in: dict[tuple[str, str, str], list[str]] = {}
-    for path, origin in memory.files.items():
+    paths_by_file = defaultdict[_UploadedFile, list[str]](list)
+    for path, origin in journal.files.items():
         if origin.named:
-            handed_in.setdefault((origin.platform, path.split("/")[1], origin.named), []).append(
-                path
-            )
-    of_groups = dict[str, tuple[str, ...]]()
-    for (_, _, platform_name), paths in handed_in.items():
+            assignment = path.split("/")[1]
+            paths_by_file[_UploadedFile(origin.platform, assignment, origin.named)].append(path)
+    members_by_path = dict[str, tuple[str, ...]]()
+    for file, paths in paths_by_file.items():
         students = tuple(sorted({path.split("/")[0] for path in paths}))
-        if len(students) > 1 or _is_named_after_group(view, students[0], platform_name):
-            of_groups |= dict.fromkeys(paths, students)
-    return of_groups
+        if len(students) > 1 or _is_named_after_group(view, students[0], file.name):
+            members_by_path |= dict.fromkeys(paths, students)
+    return members_by_path
 
 
 def _is_named_after_group(view: ClassView, student: str, platform_name: str) -> bool:
@@ -134,22 +170,27 @@ def _is_named_after_group(view: ClassView, student: str, platform_name: str) -> 
 
     False if it begins with the student's name.
     """
-    row, prefix = view.members.row_of(student), letters(platform_name.partition("_")[0])
+    row = view.members.row_of(student)
+    prefix = letters(platform_name.partition("_")[0])
     return bool(row.group) and prefix == letters(row.group) and prefix != letters(row.name)
 
 
-def _shared_result(view: ClassView, members: Sequence[Result | None]) -> Result | None:
+def _shared_result(view: ClassView, group: _Group) -> Result | None:
     """Return the result that all members have, under the name of their group.
 
     Return None if the results differ, or if a member has none.
     """
-    results = [result for result in members if result is not None]
-    without_names = [result.model_copy(update={"student": ""}) for result in results]
-    if len(results) < len(members) or any(result != without_names[0] for result in without_names):
+    result_of = {
+        result.student: result for result in view.results if result.assignment == group.assignment
+    }
+    if not result_of.keys() >= {*group.members}:
         return None
-    return results[0].model_copy(
-        update={"student": view.members.row_of(results[0].student).group or "Your group"}
-    )
+    results = [result_of[member] for member in group.members]
+    without_names = [result.model_copy(update={"student": ""}) for result in results]
+    if any(result != without_names[0] for result in without_names):
+        return None
+    group_name = view.members.row_of(group.members[0]).group or "Your group"
+    return results[0].model_copy(update={"student": group_name})
 
 
 def _for_moodle(
@@ -215,16 +256,7 @@ def _as_file(name: str, feedback: str) -> bytes:
     return "".join(f"# {line}".rstrip() + "\n" for line in feedback.splitlines()).encode()
 
 
-def zip_files(files: Mapping[str, bytes]) -> bytes:
-    """Return an archive of these files, the same bytes every time."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, _WHEN), content, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
-
-
-def folders(
+def feedback_folders(
     view: ClassView, course: Course, submitted: Path
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Yield every student's files, each with its path: feedback/<student>/<assignment>/….
@@ -249,5 +281,5 @@ def folders(
             with suppress(Unreadable):
                 yield (
                     folder / name,
-                    read_bytes(submitted / result.student / result.assignment / name, 1),
+                    read_bytes(submitted / result.student / result.assignment / name, NBGRADER_KIB),
                 )

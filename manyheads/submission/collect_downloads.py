@@ -39,6 +39,7 @@ from .download_layouts import (
 )
 from .find_submitted_files import Exercises, NotPlaced, assignment_of_file, plain
 from .intake_journal import (
+    NBGRADER_KIB,
     TIMESTAMP,
     IntakeCandidate,
     IntakeJournal,
@@ -624,7 +625,8 @@ def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal
     folders = candidate.origin.path.split("/")[:-1]
     for depth in range(1, len(folders) + 1):
         with suppress(Unreadable):
-            stamp = read_moment(read_text(download.joinpath(*folders[:depth], TIMESTAMP), 1), "UTC")
+            path = download.joinpath(*folders[:depth], TIMESTAMP)
+            stamp = read_moment(read_text(path, NBGRADER_KIB), "UTC")
             if stamp is not None:
                 return origin.model_copy(update={"handed_in": stamp.isoformat()})
     remembered = source.files.get(origin.path)

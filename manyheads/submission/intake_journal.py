@@ -44,6 +44,7 @@ NAME = ".collected.jsonl"
 MOST_PATHS = 4  # paths in one sentence
 APART = 60  # seconds; files with closer times were copied or unpacked together
 TIMESTAMP = "timestamp.txt"
+NBGRADER_KIB = 1  # KiB of a file that nbgrader adds to a submission: it has one short line
 MARKS_LATE = ("Canvas",)  # a hand-in that such a platform does not mark as late was in time
 
 
@@ -652,7 +653,7 @@ def handed_in(
         ]
         late = [origin for origin in origins if origin.late]
         with suppress(Unreadable):
-            stamp = read_moment(read_text(submission.folder / TIMESTAMP, 1), "UTC")
+            stamp = read_moment(read_text(submission.folder / TIMESTAMP, NBGRADER_KIB), "UTC")
         if stamp:
             by_submission[submission] = HandedIn(source=TIMESTAMP, time=stamp)
         elif origins and len(times) == len(origins):
