@@ -19,7 +19,15 @@ from typing import NamedTuple
 
 from ..course.final_scores import SHARE, UNKNOWN_TIME
 from ..judge.results_folder import ChangedPoints
-from ..result import Diagnosed, ExerciseResult, Outcome, Result, names_and_reason
+from ..result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    Outcome,
+    ProvedLine,
+    Result,
+    names_and_reason,
+)
 from ..submission.roster_and_times import Roster, Student
 from ..submission.source import LOAD_ERROR, UNTOUCHED
 from .report_content import (
@@ -45,13 +53,16 @@ EVERY = "every exercise"
 MIN_ATTEMPTS = 3
 _COMMENT = re.compile(r"\s*#.*")
 
-# Groups of attempts that show no misconception, with the diagnoses that put an attempt in one.
-NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
+# Groups of attempts that show no misconception.
+NOT_GRADED_GROUP = "not graded"
+NOT_BEGUN = "not begun"
+NOT_IMPORTED = "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
 # the isolation and the group of results that were read from a gradebook
 NOT_HELD = "not in the gradebook"
 GROUPS = (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP)  # in this order
-_GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
+# the diagnoses that put an attempt in a group
+_GROUP_OF_DIAGNOSIS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,9 @@ def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
 
     The diagnoses of an untouched stub and of a file that cannot be imported are left out.
     """
-    return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
+    return tuple(
+        diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUP_OF_DIAGNOSIS
+    )
 
 
 def is_missing(exercise: ExerciseResult) -> bool:
@@ -135,7 +148,9 @@ def group_of(exercise: ExerciseResult) -> str:
         check.outcome in ("passed", "missing") for check in exercise.checks
     ):
         return ""
-    return next((_GROUPS[diagnosed.id] for diagnosed in exercise.diagnosis), UNEXPLAINED)
+    return next(
+        (_GROUP_OF_DIAGNOSIS[diagnosed.id] for diagnosed in exercise.diagnosis), UNEXPLAINED
+    )
 
 
 def share(score: float, max_score: float) -> int:
@@ -225,14 +240,11 @@ def _cell(exercise: ExerciseResult) -> Cell:
         return Cell(EXCUSED if exercise.excused else NOT_GRADED)
     if is_missing(exercise):
         return Cell(MARKS["missing"], 0)
-    ends = {check.outcome for check in exercise.checks}
-    note = next((MARKS[outcome] for outcome in GRAVE if outcome in ends), "")
-    rule = (
-        DECIDED
-        if any(adjustment.before != adjustment.after for adjustment in exercise.adjustments)
-        else ""
-    )
-    return Cell(points(exercise.score) + note + rule, share(exercise.score, exercise.max_score))
+    outcomes = {check.outcome for check in exercise.checks}
+    grave_mark = next((MARKS[outcome] for outcome in GRAVE if outcome in outcomes), "")
+    is_changed = any(adjustment.before != adjustment.after for adjustment in exercise.adjustments)
+    text = points(exercise.score) + grave_mark + (DECIDED if is_changed else "")
+    return Cell(text, share(exercise.score, exercise.max_score))
 
 
 class ClassRow(NamedTuple):
@@ -257,7 +269,14 @@ class ClassRow(NamedTuple):
     misconception: str = ""
 
 
-class Named(NamedTuple):
+class StudentAttempt(NamedTuple):
+    """An attempt at one exercise, with the name of its student."""
+
+    student: str
+    exercise: ExerciseResult
+
+
+class ClassMisconception(NamedTuple):
     """One misconception over the attempts of a class.
 
     Attributes:
@@ -290,11 +309,11 @@ class _Diagnosis(NamedTuple):
     misconception: Diagnosed
 
 
-def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
+def most_frequent(attempts: Iterable[StudentAttempt]) -> list[ClassMisconception]:
     """Return the misconceptions of these attempts, the most frequent ones first.
 
-    They are sorted by the number of students, then by the number of attempts. Each attempt comes
-    with its student. Attempts that are not graded are left out.
+    They are sorted by the number of students, then by the number of attempts. Attempts that are
+    not graded are left out.
     """
     rows_by_id: dict[str, list[_Diagnosis]] = defaultdict(list)
     for student, exercise in attempts:
@@ -305,21 +324,26 @@ def most_frequent(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]
         titles = list(dict.fromkeys(row.misconception.title for row in rows))
         names = list(dict.fromkeys(row.student for row in rows))
         exercises = dict(Counter(row.exercise.id for row in rows))
-        either = Counter(title for row in rows for title in row.misconception.alternative_titles)
+        alternatives = Counter(
+            title for row in rows for title in row.misconception.alternative_titles
+        )
         together = Counter(
-            d.title for row in rows for d in misconceptions_of(row.exercise) if d.id != id_
+            misconception.title
+            for row in rows
+            for misconception in misconceptions_of(row.exercise)
+            if misconception.id != id_
         )
         wrong_lines = filter(None, (_wrong_line(row.exercise) for row in rows))
         misconceptions.append(
-            Named(
-                id_,
-                titles,
-                names,
-                len(rows),
-                exercises,
-                either.most_common(),
-                together.most_common(),
-                next(wrong_lines, ""),
+            ClassMisconception(
+                id=id_,
+                titles=titles,
+                names=names,
+                attempts=len(rows),
+                exercises=exercises,
+                alternatives=alternatives.most_common(),
+                together=together.most_common(),
+                wrong_line=next(wrong_lines, ""),
             )
         )
     return sorted(misconceptions, key=lambda entry: (-len(entry.names), -entry.attempts))
@@ -336,6 +360,14 @@ def _wrong_line(exercise: ExerciseResult) -> str:
     return "" if before in after else _COMMENT.sub("", before)
 
 
+class CheckCount(NamedTuple):
+    """A check of an exercise, and the number of attempts that passed it."""
+
+    id: str
+    title: str
+    passed: int
+
+
 class Column:
     """One exercise over the class. Attempts without points count in no mean.
 
@@ -344,7 +376,7 @@ class Column:
         number: Its number, as in the name of its file.
         label: Its number and title.
         max_score: The most points that it gives.
-        counted: Each attempt that counts, with its student. All numbers here are about these.
+        counted: The attempts that count. All numbers here are about these.
         attempts: How many attempts count.
         not_graded: The number of attempts that are not graded.
         full: The number of attempts with all points.
@@ -352,7 +384,7 @@ class Column:
         spread: The number of graded attempts in each of SHARES.
         misconceptions: The misconceptions of the graded attempts.
         groups: The number of attempts in each of GROUPS that has any.
-        checks: For each check its id, its title, and how many attempts passed it.
+        checks: Its checks.
     """
 
     def __init__(
@@ -360,7 +392,7 @@ class Column:
         id_: str,
         number: str,
         label: str,
-        all_attempts: Sequence[tuple[str, ExerciseResult]],
+        all_attempts: Sequence[StudentAttempt],
         strangers: Sequence[str],
     ) -> None:
         """Count these attempts, which must be at least one.
@@ -368,31 +400,81 @@ class Column:
         Attempts of strangers, excused attempts and exercises without a file do not count.
         If no student is left without the excused ones, these count.
         """
-        enrolled = [attempt for attempt in all_attempts if attempt[0] not in strangers]
-        attempts = [attempt for attempt in enrolled if not attempt[1].excused] or enrolled
-        self.counted = [attempt for attempt in attempts if _is_handed_in(attempt[1])]
-        handed_in = [exercise for _, exercise in self.counted]
+        enrolled = [attempt for attempt in all_attempts if attempt.student not in strangers]
+        attempts = [attempt for attempt in enrolled if not attempt.exercise.excused] or enrolled
+        self.counted = [attempt for attempt in attempts if _is_handed_in(attempt.exercise)]
+        handed_in = [attempt.exercise for attempt in self.counted]
         graded = [exercise for exercise in handed_in if exercise.is_graded]
         scores = [exercise.score for exercise in graded if exercise.score is not None]
         groups = Counter(map(group_of, handed_in))
-        self.id, self.number, self.label = id_, number, label
-        self.max_score = all_attempts[0][1].max_score
+        self.id = id_
+        self.number = number
+        self.label = label
+        self.max_score = all_attempts[0].exercise.max_score
         spread = Counter(share(score, self.max_score) for score in scores)
-        titles = {check.id: check.title for _, entry in all_attempts for check in entry.checks}
+        titles = {
+            check.id: check.title for attempt in all_attempts for check in attempt.exercise.checks
+        }
         outcomes = Counter(
             (check.id, check.outcome) for exercise in handed_in for check in exercise.checks
         )
-        self.attempts, self.not_graded = len(handed_in), len(handed_in) - len(graded)
+        self.attempts = len(handed_in)
+        self.not_graded = len(handed_in) - len(graded)
         self.full = spread[len(SHARES) - 1]
         self.mean = mean(scores) if scores else None
         self.spread = [spread[i] for i in range(len(SHARES))]
         self.misconceptions = most_frequent(self.counted)
         self.groups = {group: groups[group] for group in GROUPS if groups[group]}
-        self.checks = [(id_, title, outcomes[id_, "passed"]) for id_, title in titles.items()]
+        self.checks = [
+            CheckCount(check_id, title, outcomes[check_id, "passed"])
+            for check_id, title in titles.items()
+        ]
 
 
 def _is_handed_in(exercise: ExerciseResult) -> bool:
     return any(check.outcome != "missing" for check in exercise.checks)
+
+
+class Trouble(NamedTuple):
+    """An attempt that crashed or ran out of time.
+
+    Attributes:
+        student: The student.
+        exercise: The number and title of the exercise.
+        checks: The checks that ended so, all with the same outcome.
+    """
+
+    student: str
+    exercise: str
+    checks: list[CheckResult]
+
+
+class WrongLine(NamedTuple):
+    """A line that is proved to be wrong.
+
+    Attributes:
+        student: The student.
+        exercise: The number and title of the exercise.
+        line: The line.
+    """
+
+    student: str
+    exercise: str
+    line: ProvedLine
+
+
+class AppliedRule(NamedTuple):
+    """An adjustment of a student's points.
+
+    Attributes:
+        student: The student.
+        title: The title of the assignment or exercise.
+        rule: The rule, with the points before and after.
+    """
+
+    student: str
+    title: str
+    rule: str
 
 
 class AssignmentView:
@@ -416,9 +498,9 @@ class AssignmentView:
             they are about the attempts that count.
         alike: Groups of attempts that made the same mistake, which no misconception explains.
         groups: For each of GROUPS, the exercises of each student.
-        troubles: Attempts that crashed or ran out of time: student, exercise and these checks.
-        lines: Lines that are proved to be wrong, each with its student and exercise.
-        decided: Each adjustment: the student, the title of the assignment or exercise, the rule.
+        troubles: Attempts that crashed or ran out of time.
+        lines: Lines that are proved to be wrong.
+        decided: The adjustments.
         not_graded: Each student with a sentence about an exercise that is not graded.
         facts: Conditions of grading: for each, its values and how many submissions have them.
     """
@@ -429,12 +511,17 @@ class AssignmentView:
         Results of strangers, and excused ones, count in no mean and no histogram. If no result is
         left without the excused ones, these count.
         """
-        members, labels = view.members, view.labels
+        members = view.members
+        labels = view.labels
         names = [result.student for result in results]
         attempts = [
-            (result.student, exercise) for result in results for exercise in result.exercises
+            StudentAttempt(result.student, exercise)
+            for result in results
+            for exercise in result.exercises
         ]
-        self.id, self.title, self.results = id_, labels.assignment(id_), results
+        self.id = id_
+        self.title = labels.assignment(id_)
+        self.results = results
         self.changed = [change for change in view.changed if change.assignment == id_]
         self.absent = members.absent_students(names)
         self.strangers = members.strangers(names)
@@ -445,12 +532,19 @@ class AssignmentView:
         self.mean = mean(scores) if scores else None
         self.median = median(scores) if scores else None
         self.totals = _totals(counting)
-        attempts_by_id: dict[str, list[tuple[str, ExerciseResult]]] = defaultdict(list)
+        attempts_by_id: dict[str, list[StudentAttempt]] = defaultdict(list)
         for attempt in attempts:
-            attempts_by_id[attempt[1].id].append(attempt)
+            attempts_by_id[attempt.exercise.id].append(attempt)
+        numbers = labels.numbers_and_titles(list(attempts_by_id))
         self.columns = [
-            Column(id_, number, labels.exercise(id_), attempts_by_id[id_], self.strangers)
-            for id_, (number, _) in labels.numbers_and_titles(list(attempts_by_id)).items()
+            Column(
+                exercise_id,
+                number,
+                labels.exercise(exercise_id),
+                attempts_by_id[exercise_id],
+                self.strangers,
+            )
+            for exercise_id, (number, _) in numbers.items()
         ]
         self.rows = [_row(self.columns, result) for result in results]
         self.rows += [
@@ -460,9 +554,10 @@ class AssignmentView:
         # sorted by student, because the page lists the names of each count
         counted = sorted(
             (attempt for column in self.columns for attempt in column.counted),
-            key=lambda attempt: attempt[0],
+            key=lambda attempt: attempt.student,
         )
-        self.misconceptions, self.alike = most_frequent(counted), _alike(counted)
+        self.misconceptions = most_frequent(counted)
+        self.alike = _alike(counted)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in counted:
             groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
@@ -472,16 +567,16 @@ class AssignmentView:
             for outcome in GRAVE:
                 checks = [check for check in exercise.checks if check.outcome == outcome]
                 if checks:
-                    self.troubles.append((student, labels.exercise(exercise.id), checks))
+                    self.troubles.append(Trouble(student, labels.exercise(exercise.id), checks))
         self.lines = [
-            (name, labels.exercise(attempt.id), line)
-            for name, attempt in attempts
-            for line in attempt.lines
+            WrongLine(student, labels.exercise(exercise.id), line)
+            for student, exercise in attempts
+            for line in exercise.lines
         ]
         self.decided = [
-            (result.student, *decision)
+            AppliedRule(result.student, title, rule)
             for result in results
-            for decision in adjustments(result, labels)
+            for title, rule in adjustments(result, labels)
         ]
         self.not_graded = [
             (result.student, why) for result in results for why in not_graded(result, labels)
@@ -550,7 +645,7 @@ class ClassView:
     def came_back(self) -> list[Recurrence]:
         """The misconceptions that came back, the most frequent first."""
         titles: dict[str, str] = {}
-        recurrences: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        recurrences: dict[tuple[str, str, str], Recurrence] = {}
         for student, results in self.by_student.items():
             first_exercises: dict[str, str] = {}
             for exercise in (exercise for result in results for exercise in result.exercises):
@@ -559,18 +654,16 @@ class ClassView:
                 }
                 for id_, title in titles_by_id.items():
                     titles.setdefault(id_, title)
-                    earlier = first_exercises.setdefault(id_, exercise.id)
-                    if earlier != exercise.id:
-                        recurrences[id_, earlier, exercise.id].append(student)
+                    first_id = first_exercises.setdefault(id_, exercise.id)
+                    if first_id != exercise.id:
+                        new = Recurrence(titles[id_], first_id, exercise.id, [])
+                        key = (id_, first_id, exercise.id)
+                        recurrences.setdefault(key, new).students.append(student)
         position = self.labels.in_order(
             [exercise.id for result in self.results for exercise in result.exercises]
         ).index
-        listed = [
-            Recurrence(titles[id_], first_id, later_id, students)
-            for (id_, first_id, later_id), students in recurrences.items()
-        ]
         return sorted(
-            listed,
+            recurrences.values(),
             key=lambda r: (-len(r.students), position(r.first_id), position(r.later_id)),
         )
 
@@ -589,18 +682,18 @@ class SameReplies(NamedTuple):
     students: list[str]
 
 
-def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[SameReplies]:
+def _alike(attempts: Sequence[StudentAttempt]) -> list[SameReplies]:
     """Return the groups of unexplained attempts with the same replies, the largest groups first.
 
     A group has at least MIN_ATTEMPTS.
     """
     students_by_answer: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for student, attempt in attempts:
-        if attempt.answers and group_of(attempt) == UNEXPLAINED:
-            students_by_answer[attempt.id, attempt.answers].append(student)
+    for student, exercise in attempts:
+        if exercise.answers and group_of(exercise) == UNEXPLAINED:
+            students_by_answer[exercise.id, exercise.answers].append(student)
     groups = [
-        SameReplies(exercise, answers, students)
-        for (exercise, answers), students in students_by_answer.items()
+        SameReplies(exercise_id, answers, students)
+        for (exercise_id, answers), students in students_by_answer.items()
         if len(students) >= MIN_ATTEMPTS
     ]
     return sorted(groups, key=lambda group: -len(group.students))
@@ -609,9 +702,9 @@ def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[SameReplies]:
 def _row(columns: Sequence[Column], result: Result) -> ClassRow:
     numbers = {column.id: column.number for column in columns}
     titles = (
-        f"{numbers[exercise.id]}: {d.title}"
+        f"{numbers[exercise.id]}: {misconception.title}"
         for exercise in result.exercises
-        for d in misconceptions_of(exercise)
+        for misconception in misconceptions_of(exercise)
     )
     cells = {exercise.id: _cell(exercise) for exercise in result.exercises}
     outcomes = {}
@@ -622,9 +715,9 @@ def _row(columns: Sequence[Column], result: Result) -> ClassRow:
         result,
         cells,
         outcomes,
-        score_words(result.score),
-        result.max_score,
-        next(titles, ""),
+        total=score_words(result.score),
+        max_score=result.max_score,
+        misconception=next(titles, ""),
     )
 
 
@@ -635,14 +728,14 @@ def _row_of_absent(
     cell = Cell(MARKS[missing], 0 if is_zero else None)
     outcomes = {}
     for column in columns:
-        outcomes[column.id] = dict.fromkeys((id_ for id_, *_ in column.checks), missing)
+        outcomes[column.id] = dict.fromkeys((check.id for check in column.checks), missing)
     return ClassRow(
         student,
         None,
         dict.fromkeys(outcomes, cell),
         outcomes,
-        points(0) if is_zero else cell.text,
-        max_score,
+        total=points(0) if is_zero else cell.text,
+        max_score=max_score,
     )
 
 

@@ -129,12 +129,10 @@ def class_exercises(view: ClassView) -> RenderableType:
         for renderable in (_heading(assignment.title), *map(_exercise, assignment.columns))
     ]
     label = view.labels.exercise
-    for title, first_id, again, students in view.came_back:
-        sections.append(
-            Text(
-                f"Came back for {len(students)}, in {label(again)} after {label(first_id)}: {title}"
-            )
-        )
+    for recurrence in view.came_back:
+        exercises = f"in {label(recurrence.later_id)} after {label(recurrence.first_id)}"
+        message = f"Came back for {len(recurrence.students)}, {exercises}: {recurrence.title}"
+        sections.append(Text(message))
     return Group(*sections)
 
 

@@ -16,9 +16,9 @@ from manyheads.report.class_summary import (
     UNEXPLAINED,
     AssignmentView,
     ClassList,
+    ClassMisconception,
     ClassView,
     Column,
-    Named,
     not_graded,
 )
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
@@ -191,7 +191,7 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
     assert view.wrong_line == axis.wrong_line == "", "no line is proved"
     exercises, alternatives, together = {"a": 3, "b": 1}, [("You mixed.", 2)], [(AXIS.title, 1)]
     names = ["ada", "ben", "cat"]
-    assert view == Named(
+    assert view == ClassMisconception(
         "wrong_view", ["You viewed.", VIEW.title], names, 4, exercises, alternatives, together
     )
     assert (axis.alternatives, axis.together) == ([], [("You viewed.", 1)])
