@@ -6,6 +6,7 @@ notebook and editor show this same content.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -112,9 +113,14 @@ def _number(exercise: Exercise) -> str:
     return exercise.stem.partition("_")[0]
 
 
+# At most 51 characters, because most file systems allow a name of 255 bytes: a character can take
+# 4 bytes, and `write_whole` appends a number and a suffix to the name.
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
-# the end of the stem for a student whose name cannot be a stem
-_DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)
+# If a student's name cannot be a stem, the stem is a shortened form and a digest.
+_SHORT_LENGTH = 40  # characters, from which an instructor still recognises the student
+# hexadecimal digits: two of 1,000 students get the same ones in one of 500 million classes
+_DIGEST_LENGTH = 12
+_DIGEST = re.compile(rf"-[0-9a-f]{{{_DIGEST_LENGTH}}}", re.IGNORECASE)
 
 
 def file_stems(students: Collection[str]) -> Callable[[str], str]:
@@ -128,13 +134,13 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
     alike = Counter(fold_case(student) for student in students)
 
     def stem(student: str) -> str:
-        is_unsafe = (
-            is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
-        )
+        looks_shortened = _DIGEST.fullmatch(student[-1 - _DIGEST_LENGTH :])
+        is_unsafe = is_reserved(student) or student.endswith((" ", ".")) or looks_shortened
         if _PLAIN.fullmatch(student) and not is_unsafe and alike[fold_case(student)] < 2:
             return student
-        digest = hashlib.sha256(student.encode()).hexdigest()[:12]
-        return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}"
+        short_name = re.sub(r"[^a-zA-Z0-9]+", "_", student)[:_SHORT_LENGTH]
+        digest = hashlib.sha256(student.encode()).hexdigest()[:_DIGEST_LENGTH]
+        return f"{short_name}-{digest}"
 
     return stem
 
@@ -142,7 +148,7 @@ def file_stems(students: Collection[str]) -> Callable[[str], str]:
 RIGHT, WRONG, LATER, PROGRESS = "✓", "✗", "·", "…"
 _ENDED = {"timeout", "crashed"}  # the process ended without a reply
 _STOPPED = {*_ENDED, "missing", "skipped"}  # if all checks end so, nothing can be traced
-_WHOLE = {*_STOPPED, "error"}  # the same for a mistake that concerns the whole file
+_STOPPED_FILE = {*_STOPPED, "error"}  # the same for a mistake that concerns the whole file
 _NOT_THERE = {
     "unwritten": "which is not written yet",
     "undefined": "which the file does not define",
@@ -150,15 +156,22 @@ _NOT_THERE = {
 }
 # evidence about gradients and refusals, which a trace of ordinary calls does not show
 _NOT_TRACED = re.compile(r"\b(gradients?|refused|refusal)\b")
-Kind = Literal["check", "evidence", "also", "hint", "next"]
+Role = Literal["check", "evidence", "also", "hint", "next"]
 
 
 class DetailLine(NamedTuple):
     """A text below the first line of a report, with the checks whose points stand beside it."""
 
-    role: Kind
+    role: Role
     text: str
     checks: tuple[CheckResult, ...]
+
+
+class Failure(NamedTuple):
+    """The title of the failed check that a report shows, and its evidence; "" if there is none."""
+
+    title: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,7 +222,7 @@ class FunctionReport:
         If several further checks failed, they share one line, because one mistake may be the
         cause.
         """
-        texts: dict[Kind, str] = {
+        texts: dict[Role, str] = {
             "check": self.check,
             "evidence": self.evidence,
             "also": self.also,
@@ -247,8 +260,8 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         failed_here = [
             check for check in failed if check.function not in names and check.outcome != "skipped"
         ]
-        observation = next(((check.title, check.evidence) for check in failed_here), ("", ""))
-        yield _mistake_report("", result, about_all, observation, failed_here, has_lines=not names)
+        failure = _failure_of(failed_here[0]) if failed_here else Failure()
+        yield _mistake_report("", result, about_all, failure, failed_here, has_lines=not names)
     has_lines = True  # only the report on the first wrong function names the proved lines
     for function_result in result.functions:
         if function_result.state != "wrong":
@@ -266,11 +279,15 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
             function_result.name,
             result,
             misconceptions,
-            (source.check, source.evidence),
+            Failure(source.check, source.evidence),
             failed_here,
             has_lines=has_lines,
         )
         has_lines = False
+
+
+def _failure_of(check: CheckResult) -> Failure:
+    return Failure(check.title, check.evidence)
 
 
 def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionReport:
@@ -280,29 +297,37 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionR
         function: The function.
         states: The state of each function of the file, by name.
     """
-    waits, why = function.waits_for, _NOT_THERE.get(states.get(function.waits_for, ""))
     if function.state == "undefined":
-        near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
-        near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
-        stands = function.evidence.removeprefix(function.name)
-        return FunctionReport(
-            function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
-        )
+        return FunctionReport(function.name, WRONG, _why_undefined(function))
+    awaited = function.waits_for
+    why = _NOT_THERE.get(states.get(awaited, ""), "which it uses")
     message = {
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
         "unseen": "nothing has asked it yet",
-        "so_far": f"right so far; another check of it waits for {waits}",
-        "waiting": f"waits for {waits}, {why or 'which it uses'}",
+        "so_far": f"right so far; another check of it waits for {awaited}",
+        "waiting": f"waits for {awaited}, {why}",
     }.get(function.state, "")
     return FunctionReport(function.name, LATER if message else RIGHT, message)
+
+
+def _why_undefined(function: FunctionResult) -> str:
+    """Return where the file has the name, or which name of the file may be meant."""
+    location = function.evidence.removeprefix(function.name)
+    if location:
+        return f"it{location}"
+    if not function.near:
+        return "the file has no such name. Was it renamed, or deleted?"
+    is_same_word = function.near.lower() == function.name.lower()
+    rule = " Capital letters count." if is_same_word else ""
+    return f"the file has no such name; is {function.near} meant?{rule}"
 
 
 def _mistake_report(
     name: str,
     result: ExerciseResult,
     misconceptions: Sequence[Diagnosed],
-    observation: tuple[str, str],
+    failure: Failure,
     failed: Sequence[CheckResult],
     *,
     has_lines: bool,
@@ -313,47 +338,59 @@ def _mistake_report(
         name: The function; "" for the whole file.
         result: The result of the exercise.
         misconceptions: The misconceptions that explain this mistake.
-        observation: The title of a failed check, and its evidence.
+        failure: The failed check to show, if it still fits.
         failed: The failed checks of this function, or of the whole file.
         has_lines: Whether the report names the proved lines.
     """
     lines = result.lines if has_lines else ()
-    if lines and not misconceptions and failed and failed[0].title != observation[0]:
-        # The observation was chosen for misconceptions that the proved line has refuted.
-        observation = (failed[0].title, failed[0].evidence)
-    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in observation[1]))
+    if lines and not misconceptions and failed and failed[0].title != failure.title:
+        # The check was chosen for misconceptions that the proved line has refuted.
+        failure = _failure_of(failed[0])
+    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in failure.evidence))
     location = ", or ".join(proved.place for proved in lines)
-    besides = [d for d in result.also if name in (d.function, "")]
-    if name and any(check.title == observation[0] and check.outcome in _ENDED for check in failed):
+    also_proved = [d for d in result.also if name in (d.function, "")]
+    if name and any(check.title == failure.title and check.outcome in _ENDED for check in failed):
         # No misconception of the bank makes a function run for ever.
-        misconceptions, besides = [], [*misconceptions, *besides]
+        also_proved = [*misconceptions, *also_proved]
+        misconceptions = []
     misconceptions = [which_of(diagnosed, result) for diagnosed in misconceptions]
-    did = _titles(misconceptions)
-    if not did and name:
-        did = ["not right yet"]
-    elif not did and location:
-        did = ["Not right yet"]
-    hint = next((diagnosed.hint for diagnosed in misconceptions if diagnosed.hint), "")
-    also = (
-        f"Also: {' '.join(_titles(besides))} That may not be the only mistake." if besides else ""
-    )
-    ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
+    titles = _titles(misconceptions)
+    if not titles and name:
+        titles = ["not right yet"]
+    elif not titles and location:
+        titles = ["Not right yet"]
+    also = ""
+    if also_proved:
+        also = f"Also: {' '.join(_titles(also_proved))} That may not be the only mistake."
+    is_stopped = {check.outcome for check in failed} <= (_STOPPED if name else _STOPPED_FILE)
     is_traced = not failed or not all(_NOT_TRACED.search(check.evidence) for check in failed)
-    next_step = "" if misconceptions or ended or not is_traced else f"course trace {result.id}"
-    ordered = sorted(failed, key=lambda check: check.title != observation[0])
-    is_shown = len(ordered) > 1 and ordered[0].title == observation[0]
+    needs_trace = not misconceptions and not is_stopped and is_traced
+    ordered = sorted(failed, key=lambda check: check.title != failure.title)
+    is_shown = len(ordered) > 1 and ordered[0].title == failure.title
     if is_shown and ordered[0].outcome == "error":
-        observation = ("", observation[1])  # the title does not name the mistake: the check raised
-    place = location and f" ({location})"
-    if len(did) > 1:
-        titles = (f"{i}. {title}" for i, title in enumerate(did, 1))
-        says = "\n".join([f"{len(did)} mistakes{place}:", *titles])
-    else:
-        says = f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
-    line = lines[0].line if lines else 0
+        failure = failure._replace(title="")  # it does not name the mistake: the check raised
+    next_step = f"course trace {result.id}" if needs_trace else ""
     return FunctionReport(
-        name, WRONG, says, *observation, also, hint, next_step, tuple(ordered), line
+        name,
+        WRONG,
+        says=_says(titles, location),
+        check=failure.title,
+        evidence=failure.evidence,
+        also=also,
+        hint=next((diagnosed.hint for diagnosed in misconceptions if diagnosed.hint), ""),
+        next=next_step,
+        failed=tuple(ordered),
+        line=lines[0].line if lines else 0,
     )
+
+
+def _says(titles: Sequence[str], location: str) -> str:
+    """Return the titles of mistakes with their location: one sentence, or a list of several."""
+    place = f" ({location})" if location else ""
+    if len(titles) > 1:
+        items = (f"{i}. {title}" for i, title in enumerate(titles, 1))
+        return "\n".join([f"{len(titles)} mistakes{place}:", *items])
+    return f"{titles[0].removesuffix('.')}{place}." if place else "".join(titles)
 
 
 def _titles(misconceptions: Sequence[Diagnosed]) -> list[str]:
@@ -620,8 +657,9 @@ def problems(result: ExerciseResult, source: Source) -> Iterator[Problem]:
             continue
         named_in_text = named_line(report.evidence, source) or named_line(report.says, source)
         line = report.line or named_in_text or defined_on(source, report.name) or 1
-        text = next(iter(source.lines[line - 1 : line]), "").rstrip()
-        yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
+        code = next(iter(source.lines[line - 1 : line]), "").rstrip()
+        indent = len(code) - len(code.lstrip())
+        yield Problem(report, line, column=1 + indent, end_column=1 + len(code))
 
 
 def defined_on(source: Source, path: str) -> int:
@@ -629,14 +667,18 @@ def defined_on(source: Source, path: str) -> int:
 
     If there are several definitions, the last one counts.
     """
-    line, statements = 0, source.statements
+    line = 0
+    statements: Sequence[ast.stmt] = source.statements
     for name in path.split("."):
-        defined = [
+        definitions = [
             statement
             for statement in statements
             if isinstance(statement, DEFINITIONS) and statement.name == name
         ]
-        line, statements = (defined[-1].lineno, tuple(defined[-1].body)) if defined else (0, ())
+        if not definitions:
+            return 0
+        line = definitions[-1].lineno
+        statements = definitions[-1].body
     return line
 
 
@@ -693,8 +735,12 @@ def as_json(owns: Sequence[OwnAttempt], results: Sequence[ExerciseResult | None]
     exercises = []
     for attempt, result in zip(owns, results, strict=True):
         if result is None:
-            id_, max_score = attempt.exercise.id, attempt.exercise.points
-            note = attempt.source.problem or "not started"
-            result = ExerciseResult(id=id_, score=0, max_score=max_score, checks=(), note=note)
+            result = ExerciseResult(
+                id=attempt.exercise.id,
+                score=0,
+                max_score=attempt.exercise.points,
+                checks=(),
+                note=attempt.source.problem or "not started",
+            )
         exercises.append(without_ids(result).model_dump())
     return json.dumps({"exercises": exercises}, indent=1, ensure_ascii=False)
