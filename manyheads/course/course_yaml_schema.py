@@ -166,7 +166,8 @@ def shown_duration(lasted: timedelta) -> str:
     words = []
     for name, unit in _UNITS.items():
         count, remaining = divmod(remaining, unit)
-        words += [f"{count} {name}" + "s" * (count > 1)] if count else []
+        if count:
+            words.append(f"{count} {name}" if count == 1 else f"{count} {name}s")
     return " ".join(words[:2])
 
 

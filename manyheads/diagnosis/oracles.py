@@ -217,7 +217,8 @@ def _require_kinds(observation: ObservedReply) -> None:
         if expected.kind == "tensor":
             _ = actual.outputs  # raises if the tensor cannot be read
     count, came = len(observation.expected.outputs), len(observation.reply.outputs)
-    raise CheckFailed(f"{count} result{'s' * (count != 1)} should come back; yours returns {came}")
+    results = "1 result" if count == 1 else f"{count} results"
+    raise CheckFailed(f"{results} should come back; yours returns {came}")
 
 
 def _require_shapes(observation: ObservedReply) -> None:

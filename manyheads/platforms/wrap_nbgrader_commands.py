@@ -305,7 +305,8 @@ class Grading:
 
     def _enter(self, result: Result) -> None:
         self.writer.write(result)
-        self.excused += [result.student] * result.is_excused
+        if result.is_excused:
+            self.excused.append(result.student)
 
     def enter_absent(self, students: Sequence[str]) -> None:
         """Enter the scores by hand and the excuses of students who handed in nothing.

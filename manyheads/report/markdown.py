@@ -75,8 +75,9 @@ def results_section(
     for exercise in failed:
         label = html.escape(one_line(labels.exercise(exercise.id)))
         summary = f"{attempt_words(exercise).mark} <strong>{label}</strong> {out_of(exercise)}"
-        opened = f"<details{' open' * (exercise is failed[0])}><summary>{summary}</summary>"
-        lines.append(f"\n{opened}\n\n{text_block(attempt_text(exercise))}\n\n</details>")
+        tag = "<details open>" if exercise is failed[0] else "<details>"
+        block = text_block(attempt_text(exercise))
+        lines.append(f"\n{tag}<summary>{summary}</summary>\n\n{block}\n\n</details>")
     return "\n".join(lines)
 
 

@@ -83,16 +83,14 @@ def _students(assignment: AssignmentView) -> RenderableType:
     )
     legend = Columns([Text(title, style="dim") for title in titles], padding=(0, 3))
     texts = [cell.text for row in assignment.rows for cell in row.cells.values()]
-    notes = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
-    notes += [
-        f"{mark} {means}"
-        for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded"))
-        if mark in texts
-    ]
-    marks = "   ".join(
-        [*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *notes]
-    )
-    return Group(table, legend, Text(f"{marks}\n", style="dim"))
+    marks = [f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")]
+    if any(text.endswith(DECIDED) for text in texts):
+        marks.append(f"{DECIDED} by a rule")
+    if EXCUSED in texts:
+        marks.append(f"{EXCUSED} excused")
+    if NOT_GRADED in texts:
+        marks.append(f"{NOT_GRADED} not graded")
+    return Group(table, legend, Text(f"{'   '.join(marks)}\n", style="dim"))
 
 
 def _colour(cell: Cell) -> str:
@@ -416,8 +414,8 @@ class _Fitted(NamedTuple):
         title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
         head: list[RenderableType] = [Text(""), title]
         checks = [
-            Hanging(f"  {'✓' if does else '☐'} ", check_title, "green" * does)
-            for check_title, does in self.rung.checklist
+            Hanging("  ✓ ", check_title, "green") if passes else Hanging("  ☐ ", check_title)
+            for check_title, passes in self.rung.checklist
         ]
         room = console.height - len(console.render_lines(self.progress)) - BELOW
         if self.is_whole or not console.is_terminal or len(head) + len(checks) <= room:

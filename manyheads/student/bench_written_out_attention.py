@@ -299,7 +299,10 @@ def bench_report(bench: Bench) -> RenderableType:
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for row in bench.rows:
-        table.add_row(*_cells(f"{row.setting.dtype}{' and gradients' * row.setting.backward}", row))
+        label = row.setting.dtype
+        if row.setting.backward:
+            label = f"{label} and gradients"
+        table.add_row(*_cells(label, row))
     for setting in (row.setting for row in bench.rows if row.setting in LESSON):
         lesson = BenchRow(setting, *LESSON[setting])
         table.add_row(*_cells(f"{LESSON_DEVICE}, in the lesson", lesson)[:5], style="bright_black")

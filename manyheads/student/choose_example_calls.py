@@ -160,7 +160,9 @@ class Example:
         if build is not None:
             names = [p.name for p in self.signature.build or ()] if self.signature else []
             callee += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
-        later = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        later = [f"then ({call})" for call in called[1:SHOWN]]
+        if len(called) > SHOWN:
+            later.append("…")
         return ", ".join([f"{callee}({called[0]})", *later])
 
 
@@ -502,7 +504,8 @@ def origins(example: Example, values: Tensor) -> tuple[OriginTable, ...]:
         rows = enumerate(zip(*tables, strict=True))
         named_rows = tuple(OriginRow(f"{names[-2]} {i}", *row) for i, row in rows)
         is_last = head == len(both[0]) - 1
-        origin_tables.append(OriginTable(title, named_rows, legend, hidden_heads * is_last))
+        hidden = hidden_heads if is_last else 0
+        origin_tables.append(OriginTable(title, named_rows, legend, hidden))
         legend = ""
     return tuple(origin_tables)
 

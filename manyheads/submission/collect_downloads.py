@@ -392,9 +392,10 @@ class _Run:
                     self.collected.tell(path, [RefusedFile(file.member.path, str(error))])
                     persons_files.unplaced.append("/".join(map(printable_name, file.member.path)))
                     continue
-                is_wanted = self.only in (None, candidate.assignment)
-                persons_files.candidates += [candidate] * is_wanted
-                self.elsewhere += not is_wanted
+                if self.only in (None, candidate.assignment):
+                    persons_files.candidates.append(candidate)
+                else:
+                    self.elsewhere += 1
         if left_out:
             first_unread = left_out[0]
             extra_count = len(left_out) - 1
@@ -474,9 +475,9 @@ class _Run:
         origin = hand_in.origin.model_copy(
             update=changes | {"download": printable_name(download.name)}
         )
-        rank = self.exercises.is_plain(name) * (
-            1 + self.exercises.is_where_expected(member.path[:-1])
-        )
+        rank = 0
+        if self.exercises.is_plain(name):
+            rank = 2 if self.exercises.is_where_expected(member.path[:-1]) else 1
         return IntakeCandidate("", assignment, stem, ending, origin, rank)
 
     def _note_unread(
@@ -506,13 +507,14 @@ class _Run:
             )
             self.collected.refusals.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
-                folder = f"{printable_name(student)}/{ids[0]}/"
-                instead = f"what you have laid into {folder} is graded in its place"
+                replaced_in = f"{printable_name(student)}/{ids[0]}/"
+                instead = f"what you have laid into {replaced_in} is graded in its place"
                 self.collected.notes.append(f"{message}; {instead}")
             else:
-                into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
+                # If the files may belong to several assignments, the instructor chooses one.
+                folder = self.out / student / ids[0] if len(ids) == 1 else self.out / student
                 next_step = (
-                    f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                    f"Next: open it by hand, and put the files into {folder}/; or ask for the files"
                 )
                 self.collected.not_taken.append(f"{message}. {next_step}")
 
@@ -562,26 +564,28 @@ class _Run:
                     f"other files of {id_} now"
                 )
                 collected.notes.append(f"{printable_name(student)}: {message}")
-        for (student, id_), names in self.unread.items():
-            cut = [
-                *sorted(names)[:MOST_NAMES],
-                *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES),
-            ]
-            refuse_links(self.out, self.out / student / id_)
-            if memory.not_readable.get(student, {}).get(id_) != cut:
-                memory.note(["not readable", student, id_, cut])
-            (self.out / student / id_).mkdir(parents=True, exist_ok=True)
+        self._write_unread()
         collected.notes += [
             f"{printable_name(student)}: {sentence}"
             for student, sentence in sorted(people.notes.items())
         ]
-        collected.notes += [f"left out as what came with the exercises: {self.handed_out}"] * bool(
-            self.handed_out
-        )
-        collected.notes += [f"of other assignments, and left out: {self.elsewhere}"] * bool(
-            self.elsewhere
-        )
+        if self.handed_out:
+            note = f"left out as what came with the exercises: {self.handed_out}"
+            collected.notes.append(note)
+        if self.elsewhere:
+            collected.notes.append(f"of other assignments, and left out: {self.elsewhere}")
         return collected
+
+    def _write_unread(self) -> None:
+        """Write to the journal which files cannot be read, and create the folders for them."""
+        for (student, id_), names in self.unread.items():
+            listed_names = sorted(names)[:MOST_NAMES]
+            if len(names) > MOST_NAMES:
+                listed_names.append(f"{len(names) - MOST_NAMES} more")
+            refuse_links(self.out, self.out / student / id_)
+            if self.memory.not_readable.get(student, {}).get(id_) != listed_names:
+                self.memory.note(["not readable", student, id_, listed_names])
+            (self.out / student / id_).mkdir(parents=True, exist_ok=True)
 
 
 def _has_readable_files(download: Download) -> bool:

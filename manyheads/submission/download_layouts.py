@@ -552,10 +552,8 @@ def _in_folders(
                 RefusedFile(member.path, _NO_NAME.format(quote(printable_name(member.name))))
             )
         elif folders not in claimed_folders and (is_one_student or 0 <= depth < len(folders)):
-            person = person_called(
-                download_name if is_one_student else name_without_suffix(folders[depth]),
-                download.name * is_alone,
-            )
+            name = download_name if is_one_student else name_without_suffix(folders[depth])
+            person = person_called(name, alone_in=download.name if is_alone else "")
             parsed.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
         else:
             parsed.refused.append(RefusedFile(member.path, _NO_FOLDER))
@@ -665,9 +663,10 @@ def _read_list(member: Member) -> dict[Any, Any]:
         text = content_of(member, _LIST).decode("utf-8")
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
-                event, yaml.CollectionEndEvent
-            )
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
             if depth > _DEEPEST:
                 return {}
         return _dict(yaml.load(text, Loader=_Loader))

@@ -337,9 +337,7 @@ class IntakeWriter:
             recorded = self.memory.files.get(target.path)
             refuse_links(self.out, path)
             folders.add(path.parent)
-            disk_digest = (
-                digest_of(path.read_bytes()) if path.is_file() else "no file" * path.exists()
-            )
+            disk_digest = _digest_on_disk(path)
             if (
                 not versions
                 and recorded
@@ -446,6 +444,13 @@ class IntakeWriter:
 
     def _earlier(self, candidate: IntakeCandidate) -> dict[str, Origin]:
         return self.memory.earlier.get(candidate.path, {})
+
+
+def _digest_on_disk(path: Path) -> str:
+    """Return the digest of a file, "no file" for anything else at this path, and "" for nothing."""
+    if path.is_file():
+        return digest_of(path.read_bytes())
+    return "no file" if path.exists() else ""
 
 
 def refuse_links(out: Path, target: Path) -> None:

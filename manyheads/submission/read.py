@@ -225,7 +225,8 @@ def read_notebook(notebook_json: str) -> Source:
     line = 1
     for cell_text in cell_texts:
         cell_code = _cell_as_python(Source("", cell_text)).text
-        starts += [line] * bool(cell_code.strip())
+        if cell_code.strip():
+            starts.append(line)
         cell_codes.append(cell_code)
         line += cell_code.count("\n") + 2
     return Source("", "\n\n".join(cell_codes) + "\n", cells=tuple(starts), not_run=not_run)

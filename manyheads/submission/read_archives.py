@@ -402,7 +402,8 @@ class Reader:
         except Closed as reason:
             return replace(member, closed=str(reason)), b""
         budget.size -= len(content)
-        budget.members -= member.start is not None
+        if member.start is not None:
+            budget.members -= 1
         if budget.is_used_up:
             return replace(member, closed=self.too_much), b""
         return member, content
@@ -498,11 +499,10 @@ class Reader:
         ):
             raw_name = member.name
             names = raw_name.replace("\\", "/").split("/")
-            if (
-                noise := next((index for index, name in enumerate(names) if is_noise(name)), None)
-            ) is not None:
-                top = (*prefix, *names[: noise > 0])
-                budget.take(members=top not in around)
+            if any(map(is_noise, names)):
+                top = prefix if is_noise(names[0]) else (*prefix, names[0])
+                # all noise in one folder counts as one file; the clock is checked for each
+                budget.take(members=0 if top in around else 1)
                 around.add(top)
                 continue
             budget.take(members=1)
@@ -680,10 +680,12 @@ def _zip(file: IO[bytes], budget: IntakeLimits) -> Iterator[Member]:
         with suppress(ValueError, OverflowError):
             modified = datetime(*info.date_time, tzinfo=UTC).timestamp()
         is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        closed = _mode_problem(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (
-            info.flag_bits & _ENCRYPTED
-        )
-        closed = closed or "is compressed in a way that is not read here" * (not is_known)
+        # a zip made on Windows has no type of file in its mode
+        closed = _mode_problem(mode) if stat.S_IFMT(mode) else ""
+        if not closed and info.flag_bits & _ENCRYPTED:
+            closed = "is encrypted"
+        elif not closed and not is_known:
+            closed = "is compressed in a way that is not read here"
         yield Member((name,), modified, partial(archive.open, info), closed)
 
 

@@ -172,7 +172,8 @@ class Roster:
         match = match or next(filter(None, map(self._with_login, person.logins)), None)
         # If a text ends with a login, it must begin with the name of that student. The longest
         # login is tried first, because m_al1 and al1 are two logins.
-        for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
+        texts = [*person.logins, _NUMBER.sub("", person.folder)] if person.logins else []
+        for text in texts:
             for at in (i for i, sign in enumerate(text) if sign == "_" and not match):
                 student = self._with_login(text[at + 1 :])
                 if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
@@ -625,8 +626,9 @@ class ListedTimes:
                     f"{file} has no time of {printable_name(person.key)}. Next: get the list from "
                     f"{platform} again, then the same command again"
                 )
-                has_name = self._has_name_of(person)
-                yield sentence + _FOR_A_GROUP * (platform == MOODLE and not has_name)
+                if platform == MOODLE and not self._has_name_of(person):
+                    sentence += _FOR_A_GROUP
+                yield sentence
 
 
 def _key_of(person: Person) -> tuple[str, str]:
@@ -706,9 +708,13 @@ def _english_moment(text: str, zone: str) -> datetime | None:
     if month not in MONTHS or (date["half"] and not 1 <= hour <= 12):
         return None
     if date["half"]:
-        hour = hour % 12 + 12 * (date["half"].lower() == "pm")
-    day = f"{date['year']}-{MONTHS.index(month) + 1:02}-{int(date['day'] or date['us_day']):02}"
-    return read_moment(f"{day} {hour:02}:{date['minute']}", zone)
+        hour %= 12  # 12 AM is midnight, and 12 PM is noon
+        if date["half"].lower() == "pm":
+            hour += 12
+    month_number = MONTHS.index(month) + 1
+    day = int(date["day"] or date["us_day"])
+    iso_day = f"{date['year']}-{month_number:02}-{day:02}"
+    return read_moment(f"{iso_day} {hour:02}:{date['minute']}", zone)
 
 
 def _read_canvas(path: Path, text: str, listed: ListedTimes) -> None:

@@ -250,12 +250,9 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
             elements = value.values() if isinstance(value, Mapping) else value
             members = elements if isinstance(value, Mapping | list | tuple) else [value]
             tensors = [item for item in members if isinstance(item, Tensor)]
-            named_tensors.update(
-                {
-                    f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t
-                    for i, t in enumerate(tensors)
-                }
-            )
+            tensor_name = f"{prefix}.{name}".lstrip(".")
+            for i, tensor in enumerate(tensors):
+                named_tensors[f"{tensor_name}.{i}" if i else tensor_name] = tensor
     return dict(list(named_tensors.items())[:PLAIN_LIMIT])
 
 
