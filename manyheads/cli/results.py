@@ -37,7 +37,7 @@ from ..report.score_exports import (
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
-from ..submission.intake_journal import read_memory
+from ..submission.intake_journal import read_journal
 from ..submission.roster_and_times import read_roster
 from .options import (
     RESULTS,
@@ -171,10 +171,10 @@ def class_of(
     results: Sequence[Result],
     course: Course | None,
     roster: Path | None,
+    *,
     assignment: str | None = None,
     section: str | None = None,
     changed: Sequence[ChangedPoints] = (),
-    *,
     is_decided: bool = False,
 ) -> ClassView:
     """Return the class of these results, with due dates and decisions applied.
@@ -436,7 +436,7 @@ def report(
     console = open_console()
     near = course_near(course, results)
     changed = read_changed_points(results)
-    view = class_of(graded, near, roster, assignment, section, changed)
+    view = class_of(graded, near, roster, assignment=assignment, section=section, changed=changed)
     if students:
         console.print(class_table(view))
     console.print(class_exercises(view))
@@ -455,7 +455,14 @@ def report(
     folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
     is_part = section is not None or assignment is not None
     everybody = class_of(graded, near, roster).by_student if is_part else ()
-    page = write_pages(view, folder, drawn, [str(error) for error in broken], not_graded, everybody)
+    page = write_pages(
+        view,
+        folder,
+        drawn,
+        [str(error) for error in broken],
+        not_graded=not_graded,
+        of_class=everybody,
+    )
     console.say(f"Pages: {page}")
     if not_graded:
         console.print(f"Not graded: {len(not_graded)}, named on the class page", style="yellow")
@@ -540,7 +547,14 @@ def export(
     graded = (
         read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
     )
-    view = class_of(graded, near, roster, assignment, section, is_decided=gradebook is not None)
+    view = class_of(
+        graded,
+        near,
+        roster,
+        assignment=assignment,
+        section=section,
+        is_decided=gradebook is not None,
+    )
     if format in WITHOUT_EXPLANATIONS:
         _say(
             "decided",
@@ -605,12 +619,13 @@ def feedback(
     Example: `course feedback results --out home --submitted submitted`
     """
     loaded = course_of(course)
-    view = class_of(read_results(results), loaded, roster, assignment, section)
+    graded = read_results(results)
+    view = class_of(graded, loaded, roster, assignment=assignment, section=section)
     console = open_console()
     with os_error_as_fault(out, "give --out another folder"):
         for path, content in feedback_folders(view, loaded, submitted):
             write_whole(out / path, content)
-        archives = feedback_archives(view, read_memory(submitted))
+        archives = feedback_archives(view, read_journal(submitted))
         for name, content in archives.contents.items():
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in archives.left_out), style="yellow")

@@ -27,7 +27,7 @@ from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import Submission
 from ..submission.collect_downloads import collect
 from ..submission.find_submitted_files import Exercises
-from ..submission.intake_journal import State, read_memory
+from ..submission.intake_journal import State, read_journal
 
 COURSE = Path("source") / "course"  # part of the autograder's zip
 RESULTS = Path("results") / "results.json"  # the file that Gradescope reads
@@ -99,7 +99,7 @@ def _grade_files(
         collected = collect(course, [root / "submission"], Path(directory), student=STUDENT)
         folder = Path(directory) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
-        names = read_memory(Path(directory)).not_readable.get(STUDENT, {}).get(assignment.id, ())
+        names = read_journal(Path(directory)).not_readable.get(STUDENT, {}).get(assignment.id, ())
         graded = _grade_isolated(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")

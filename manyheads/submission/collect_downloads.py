@@ -48,7 +48,7 @@ from .intake_journal import (
     folder_lock,
     is_opened,
     paths_of,
-    read_memory,
+    read_journal,
     refuse_links,
 )
 from .read import IntakeLimits, size_limit
@@ -153,13 +153,13 @@ def collect(
     busy_message = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
     with folder_lock(out / LOCK, busy_message), KeptContents(out) as contents, ExitStack() as files:
         reader = Reader(limits or IntakeLimits(), contents, files)
-        memory = read_memory(out)
+        journal = read_journal(out)
         run = _Run(
             Exercises(course),
             only,
             out,
-            memory,
-            People(roster, dict(memory.folders)),
+            journal,
+            People(roster, dict(journal.folders)),
             reader,
             times or ListedTimes(),
         )
@@ -182,7 +182,7 @@ class _Run:
     exercises: Exercises
     only: Assignment | None
     out: Path
-    memory: IntakeJournal
+    journal: IntakeJournal
     people: People
     reader: Reader
     times: ListedTimes
@@ -276,7 +276,7 @@ class _Run:
             collected.tell(path, closed_download)
             return
         without_exercise = list[tuple[str, str]]()
-        source = None if download.is_of_one or is_known else _source_memory(path)
+        own_journal = None if download.is_of_one or is_known else _journal_of(path)
         parsed = interpret(download, self.exercises.course)
         persons = defaultdict[Person, list[HandIn]](list)
         if parsed.platforms:
@@ -300,7 +300,7 @@ class _Run:
             persons_files = self._of_person(path, files)
             candidates = persons_files.candidates
             if person.platform == FOLDERS:
-                candidates = _with_times(candidates, path, source)
+                candidates = _with_times(candidates, path, own_journal)
             closed += [
                 (student, hand_in) for hand_in in persons_files.unread for student in students
             ]
@@ -310,16 +310,18 @@ class _Run:
             if len(persons) == 1 and person.platform == FOLDERS and not is_known:
                 candidates = _surely_of_one(candidates, collected)
             assignments |= {candidate.assignment for candidate in candidates}
-            group, claimant = str(path), person
+            group = str(path)
+            claimant = person
             if download.is_of_one:
-                group, claimant = "", replace(person, key=str(path))
+                group = ""
+                claimant = replace(person, key=str(path))
             for student in students if candidates else ():
                 student_candidates = [
                     replace(candidate, student=student) for candidate in candidates
                 ]
                 self.claims[student][group, person.platform][claimant] = student_candidates
         likely = [self.only] if self.only else [*assignments]
-        self._keep_unread(path, source)
+        self._keep_unread(path, own_journal)
         self._note_unread(closed, printable_name(path.name), likely)
         self._note_unplaced(without_exercise, likely)
 
@@ -338,21 +340,21 @@ class _Run:
             for assignment in likely or self.exercises.course.assignments:
                 self.unread[student, assignment.id].append(name + NOT_AS_IT_IS)
 
-    def _keep_unread(self, path: Path, source: IntakeJournal | None) -> None:
+    def _keep_unread(self, path: Path, own_journal: IntakeJournal | None) -> None:
         """Add files that an earlier run could not read to `unread`.
 
-        If the download is a folder that an earlier run filled, only its journal `source` has the
+        If the download is a folder that an earlier run filled, only its own journal has the
         names of these files. Files that were replaced by hand (`is_opened`) are left out.
         """
-        if source is None:
+        if own_journal is None:
             return
-        for name, by_assignment in source.not_readable.items():
+        for name, by_assignment in own_journal.not_readable.items():
             with suppress(NoFolder):
                 students = self.people.folders_of(person_called(name))
                 for assignment in self.exercises.course.assignments:
                     names = by_assignment.get(assignment.id, [])
                     is_wanted = self.only in (None, assignment) and not is_opened(
-                        path, name, assignment.id, source
+                        path, name, assignment.id, own_journal
                     )
                     for student in students if is_wanted and names else ():
                         self.unread[student, assignment.id] += names
@@ -506,7 +508,7 @@ class _Run:
                 f"{printable_name(student)}: handed in, not readable: {download_name}: {path} {why}"
             )
             self.collected.refusals.append((path, f"{why}. Next: hand in the files themselves"))
-            if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
+            if all(is_opened(self.out, student, id_, self.journal) for id_ in ids):
                 replaced_in = f"{printable_name(student)}/{ids[0]}/"
                 instead = f"what you have laid into {replaced_in} is graded in its place"
                 self.collected.notes.append(f"{message}; {instead}")
@@ -528,7 +530,9 @@ class _Run:
             CourseFault: no student is on the roster, and nothing is written; or a link stands on
                 the way to a file.
         """
-        collected, people, memory = self.collected, self.people, self.memory
+        collected = self.collected
+        people = self.people
+        journal = self.journal
         collected.no_time += self.times.problems()
         students = sorted({*self.claims, *(student for student, _ in self.unread)})
         if people.roster is not None and students and not people.is_found:
@@ -536,29 +540,28 @@ class _Run:
             raise CourseFault(
                 f"{people.roster.knows_nobody(students)}. Nothing is laid out. {message}"
             )
-        memory.note(
+        journal.note(
             *(
                 ["folder", f, key]
                 for f, key in people.folder_keys.items()
-                if memory.folders.get(f) != key
+                if journal.folders.get(f) != key
             )
         )
         readable = set[tuple[str, str]]()
-        writer = IntakeWriter(self.out, memory, self.reader.contents)
+        writer = IntakeWriter(self.out, journal, self.reader.contents)
         for student in sorted(self.claims):
             candidates = _of_one_claimant(self.claims[student], collected)
             writer.write_candidates(candidates)
             readable |= {(student, candidate.assignment.id) for candidate in candidates}
         collected.candidates = writer.candidates
-        for download_name, files, target in writer.unclear:
-            next_step = f"Next: copy that one to {target}, then the same command again"
-            collected.not_taken.append(f"{download_name}: {files} {UNCLEAR}. {next_step}")
-            collected.refusals.append(
-                (files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name")
-            )
+        for group in writer.unclear:
+            next_step = f"Next: copy that one to {group.target}, then the same command again"
+            collected.not_taken.append(f"{group.download}: {group.paths} {UNCLEAR}. {next_step}")
+            message = f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"
+            collected.refusals.append((group.paths, message))
         for student, id_ in sorted(readable - self.unread.keys()):
-            if earlier_names := memory.not_readable.get(student, {}).get(id_):
-                memory.note(["not readable", student, id_, []])
+            if earlier_names := journal.not_readable.get(student, {}).get(id_):
+                journal.note(["not readable", student, id_, []])
                 message = (
                     f"{', '.join(earlier_names)} could not be read, and counts no more: there are "
                     f"other files of {id_} now"
@@ -583,8 +586,8 @@ class _Run:
             if len(names) > MOST_NAMES:
                 listed_names.append(f"{len(names) - MOST_NAMES} more")
             refuse_links(self.out, self.out / student / id_)
-            if self.memory.not_readable.get(student, {}).get(id_) != listed_names:
-                self.memory.note(["not readable", student, id_, listed_names])
+            if self.journal.not_readable.get(student, {}).get(id_) != listed_names:
+                self.journal.note(["not readable", student, id_, listed_names])
             (self.out / student / id_).mkdir(parents=True, exist_ok=True)
 
 
@@ -592,32 +595,32 @@ def _has_readable_files(download: Download) -> bool:
     return not all(member.closed for member in download.members)
 
 
-def _source_memory(download: Path) -> IntakeJournal | None:
+def _journal_of(download: Path) -> IntakeJournal | None:
     """Return the journal of a folder, or None for a file or if the journal cannot be read.
 
     If `course collect` has not filled the folder, the journal is empty.
     """
     with suppress(CourseFault):
-        return read_memory(download) if download.is_dir() else None
+        return read_journal(download) if download.is_dir() else None
     return None
 
 
 def _with_times(
-    candidates: Sequence[IntakeCandidate], download: Path, source: IntakeJournal | None
+    candidates: Sequence[IntakeCandidate], download: Path, own_journal: IntakeJournal | None
 ) -> list[IntakeCandidate]:
     """Return the candidates with the times that the folder itself records (`_with_time`).
 
     If the download has no journal that can be read, return the candidates unchanged.
     """
-    if source is None:
+    if own_journal is None:
         return [*candidates]
     return [
-        replace(candidate, origin=_with_time(candidate, download, source))
+        replace(candidate, origin=_with_time(candidate, download, own_journal))
         for candidate in candidates
     ]
 
 
-def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal) -> Origin:
+def _with_time(candidate: IntakeCandidate, download: Path, own_journal: IntakeJournal) -> Origin:
     """Return the candidate's origin with the time that the folder itself records.
 
     The time comes from nbgrader's timestamp.txt. If several folders above the file have one, the
@@ -633,7 +636,7 @@ def _with_time(candidate: IntakeCandidate, download: Path, source: IntakeJournal
             stamp = read_moment(read_text(path, NBGRADER_KIB), "UTC")
             if stamp is not None:
                 return origin.model_copy(update={"handed_in": stamp.isoformat()})
-    remembered = source.files.get(origin.path)
+    remembered = own_journal.files.get(origin.path)
     if remembered is None or remembered.digest != origin.digest:
         return origin
     fields = remembered.model_dump(include={"platform", "order", "handed_in", "late", "named"})

@@ -54,8 +54,11 @@ _KINDS = {
 }
 _GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named", *_KINDS)
 ALONE = " alone in "  # in the key of a person, before the name of an archive with only one folder
-_GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
-_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; levels of nested brackets
+_GRADESCOPE = "Gradescope"
+_IN_FOLDERS = Origin(platform=FOLDERS)
+_LIST_BYTES = 16 * MIB  # of Gradescope's list: as much as of one attempt (`IntakeLimits`)
+# levels of nested brackets: far more than the list needs, because the parser recurses into each
+_DEEPEST = 50
 # Reads all values as texts. The loader of libyaml is faster, but not always installed.
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_NAME = (
@@ -660,7 +663,7 @@ def _of_gradescope(
 def _read_list(member: Member) -> dict[Any, Any]:
     """Return Gradescope's list; {} if it is no YAML, too large, or nested too deeply."""
     try:
-        text = content_of(member, _LIST).decode("utf-8")
+        text = content_of(member, _LIST_BYTES).decode("utf-8")
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.CollectionStartEvent):

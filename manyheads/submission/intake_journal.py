@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -191,14 +192,14 @@ class IntakeJournal:
     """The files that earlier runs of `course collect` wrote.
 
     Attributes:
-        journal: the file that holds all this.
+        path: the file that holds all this.
         files: the origin of each file, by its path below OUT.
         earlier: every origin that a path ever had, by path and digest.
         folders: the key of the person to whom each student folder belongs.
         not_readable: names of files that cannot be read, by student and assignment.
     """
 
-    journal: Path
+    path: Path
     files: dict[str, Origin] = field(default_factory=dict)
     earlier: dict[str, dict[str, Origin]] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
@@ -213,7 +214,7 @@ class IntakeJournal:
         for row in rows:
             self.remember(row)
         if rows:
-            append(self.journal, *rows)
+            append(self.path, *rows)
 
     def remember(self, row: object) -> None:
         """Update the fields with a row of the journal. Raises ValueError if its form is unknown."""
@@ -231,24 +232,24 @@ class IntakeJournal:
                 raise ValueError(row)
 
 
-def read_memory(out: Path) -> IntakeJournal:
+def read_journal(out: Path) -> IntakeJournal:
     """Return the journal of a folder, which is empty for a new folder.
 
     Raises:
         CourseFault: the journal is a link, cannot be read, or has a row of an unknown form.
     """
-    memory = IntakeJournal(out / NAME)
-    if memory.journal.is_symlink():
-        raise CourseFault(f"{memory.journal} is a link. Next: give --out another folder")
+    journal = IntakeJournal(out / NAME)
+    if journal.path.is_symlink():
+        raise CourseFault(f"{journal.path} is a link. Next: give --out another folder")
     try:
-        for row in rows_of(memory.journal):
-            memory.remember(row)
+        for row in rows_of(journal.path):
+            journal.remember(row)
     except (OSError, ValueError, RecursionError):
-        problem = f"{memory.journal} cannot be read, or is of another version"
+        problem = f"{journal.path} cannot be read, or is of another version"
         raise CourseFault(
             f"{problem}. Next: course collect DOWNLOAD --out NEW, a new folder"
         ) from None
-    return memory
+    return journal
 
 
 class State(StrEnum):
@@ -289,6 +290,20 @@ class IntakeCandidate:
         return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
 
+class UnclearFiles(NamedTuple):
+    """Files that are equally likely to be one attempt, so that none is taken.
+
+    Attributes:
+        download: the name of their download.
+        paths: their paths, as text.
+        target: the path of the file that is missing.
+    """
+
+    download: str
+    paths: str
+    target: Path
+
+
 @dataclass
 class IntakeWriter:
     """Writes the attempts of students, and collects the outcome for each file.
@@ -296,15 +311,14 @@ class IntakeWriter:
     Attributes:
         contents: the contents of all candidates.
         candidates: the candidates that were considered, each with its final state.
-        unclear: groups of files that are equally likely, so that no file is taken. Each has the
-            name of the download, the paths as text, and the path of the missing file.
+        unclear: the groups of which no file is taken.
     """
 
     out: Path
-    memory: IntakeJournal
+    journal: IntakeJournal
     contents: KeptContents
     candidates: list[IntakeCandidate] = field(default_factory=list)
-    unclear: list[tuple[str, str, Path]] = field(default_factory=list)
+    unclear: list[UnclearFiles] = field(default_factory=list)
 
     def write_candidates(self, candidates: Iterable[IntakeCandidate]) -> None:
         """Write one student's attempts, and add the outcomes to `candidates` and `unclear`.
@@ -334,7 +348,7 @@ class IntakeWriter:
             ]
             target = versions[-1] if versions else replace(latest, ending=ending)
             path = self.out / target.path
-            recorded = self.memory.files.get(target.path)
+            recorded = self.journal.files.get(target.path)
             refuse_links(self.out, path)
             folders.add(path.parent)
             disk_digest = _digest_on_disk(path)
@@ -359,7 +373,7 @@ class IntakeWriter:
             )
             if is_written or (newest.state is State.SAME and not is_known):
                 rows.append(["file", target.path, origin.model_dump(exclude_defaults=True)])
-        self.memory.note(*rows)
+        self.journal.note(*rows)
         # A run that was killed may have left partial files.
         for write in [
             *writes,
@@ -413,10 +427,10 @@ class IntakeWriter:
                     for candidate in versions
                 ]
             else:
-                self.unclear.append((winner.origin.download, paths_of(rivals), path))
+                self.unclear.append(UnclearFiles(winner.origin.download, paths_of(rivals), path))
             return None
         sibling_origins = (
-            self.memory.files.get(replace(winner, ending=ending).path)
+            self.journal.files.get(replace(winner, ending=ending).path)
             for ending in ENDINGS
             if ending != winner.ending
         )
@@ -443,7 +457,7 @@ class IntakeWriter:
         return newest
 
     def _earlier(self, candidate: IntakeCandidate) -> dict[str, Origin]:
-        return self.memory.earlier.get(candidate.path, {})
+        return self.journal.earlier.get(candidate.path, {})
 
 
 def _digest_on_disk(path: Path) -> str:
@@ -526,19 +540,19 @@ def to_grade(
                 f"{submitted} has nothing of {student}. Next: course grade … --only "
                 "STUDENT/EXERCISE, as in results/"
             )
-    memory = read_memory(submitted)
+    journal = read_journal(submitted)
     closed = {
         submission: names
         for submission in submissions
         if (names := _closed_names(submission, submitted))
     }
     unread = dict(closed)
-    for name, by_assignment in memory.not_readable.items():
+    for name, by_assignment in journal.not_readable.items():
         for course_assignment in (
             course.assignments if is_student(name) and student in ("", name) else ()
         ):
             if by_assignment.get(course_assignment.id) and not is_opened(
-                submitted, name, course_assignment.id, memory
+                submitted, name, course_assignment.id, journal
             ):
                 unread[
                     Submission(name, course_assignment, submitted / name / course_assignment.id)
@@ -567,9 +581,9 @@ def to_grade(
         assignment.id for assignment in course.assignments if assignment not in assignments
     }
     not_graded = [
-        o
-        for o in not_graded
-        if o.path not in unread_paths and not elsewhere.intersection(o.path.split("/")[1:2])
+        entry
+        for entry in not_graded
+        if entry.path not in unread_paths and not elsewhere.intersection(entry.path.split("/")[1:2])
     ]
     selected = [submission for submission in submissions if submission.assignment in assignments]
     if exercises:
@@ -577,7 +591,7 @@ def to_grade(
             exercise.assignment.id for exercise in course.exercises if exercise.id in exercises
         }
         selected = [submission for submission in selected if submission.assignment.id in graded]
-    return ToGrade(selected, not_graded, unread, handed_in(submissions, memory))
+    return ToGrade(selected, not_graded, unread, handed_in(submissions, journal))
 
 
 def _closed_names(submission: Submission, submitted: Path) -> tuple[str, ...]:
@@ -625,17 +639,17 @@ def _misplaced_work(
     return {key: tuple(names) for key, names in misplaced.items()}
 
 
-def is_opened(out: Path, student: str, assignment: str, memory: IntakeJournal) -> bool:
+def is_opened(out: Path, student: str, assignment: str, journal: IntakeJournal) -> bool:
     """Return whether OUT/<student>/<assignment>/ has an attempt that no run has written.
 
     An instructor puts such a file there by hand, to replace files that cannot be read.
     """
     files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
-    return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)
+    return any(path.relative_to(out).as_posix() not in journal.earlier for path in files)
 
 
 def handed_in(
-    submissions: Sequence[Submission], memory: IntakeJournal
+    submissions: Sequence[Submission], journal: IntakeJournal
 ) -> dict[Submission, HandedIn]:
     """Return the time of each submission, or whether it was late.
 
@@ -652,7 +666,7 @@ def handed_in(
     for submission in submissions:
         start = f"{submission.student}/{submission.assignment.id}/"
         stamp = None
-        origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
+        origins = [origin for path, origin in journal.files.items() if path.startswith(start)]
         times = [
             (time, origin.platform) for origin in origins if (time := read_moment(origin.handed_in))
         ]

@@ -290,7 +290,8 @@ def _seconds(text: str) -> float:
 
 PERSONS = 25  # a download may be as large as the archives of this many persons
 METADATA = "submission_metadata.yml"  # Gradescope's list of the students of each folder
-LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
+LONGEST = 255  # characters of a name; no usual file system allows more
+DEEPEST = 40  # folders within folders; far more than any hand-in that was not made to do harm
 _ASK = "Next: ask for the file itself"
 _NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
 # Browsers and mail programs append an ending to files of unknown types, and platforms append a
@@ -557,7 +558,8 @@ class Reader:
                 is_kept = not entry.refused and is_wanted(entry.name.rpartition("/")[2])
                 bytes_read = min(entry.size, max_bytes + 1) if is_kept else 0
                 cost = bytes_read if is_download else entry.size
-                start, closed = None, entry.refused
+                start = None
+                closed = entry.refused
                 if cost > remaining:
                     if not is_download:
                         raise archive_error(TOO_LARGE)

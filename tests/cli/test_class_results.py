@@ -19,7 +19,7 @@ import pytest
 from manyheads.course.course_yaml_schema import moment
 from manyheads.report.score_exports import FORMATS
 from manyheads.result import Diagnosed, HandedIn, Result, write_result
-from manyheads.submission.intake_journal import read_memory
+from manyheads.submission.intake_journal import read_journal
 from tests import make
 from tests.conftest import Run
 from tests.make import TINY
@@ -715,7 +715,7 @@ def test_it_counts_no_more_once_the_student_has_handed_in_a_file(
     completed = canvas_class("collect", "ZIP", "--out", "IN")
     assert completed.returncode == 0
     assert f"note: bela: {WORK} could not be read, and counts no more" in completed.stdout
-    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
+    assert read_journal(tmp_path / "in").not_readable == {"bela": {"averages": []}}
 
 
 def test_it_holds_where_the_empty_folder_was_not_copied_along(

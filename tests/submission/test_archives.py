@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.intake_journal import State, read_memory
+from manyheads.submission.intake_journal import State, read_journal
 from manyheads.submission.read import IntakeLimits
 
 from .conftest import DANCE, zip_bytes
@@ -200,7 +200,7 @@ def test_a_students_archive_that_is_too_much_is_not_opened(
     assert len(collected.not_taken) == 1
     assert reason in collected.not_taken[0]
     assert there() == [PLACED]
-    assert list(read_memory(out_folder).not_readable) == ["b_1"], (
+    assert list(read_journal(out_folder).not_readable) == ["b_1"], (
         "and it is no 0 of whoever handed it in"
     )
 

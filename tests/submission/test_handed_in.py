@@ -18,7 +18,7 @@ from manyheads.course import Course
 from manyheads.result import HandedIn
 from manyheads.submission import collect_downloads, find_submissions
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.intake_journal import IntakeJournal, Origin, handed_in, read_memory
+from manyheads.submission.intake_journal import IntakeJournal, Origin, handed_in, read_journal
 from tests.make import git
 
 from .conftest import DANCE, FILE, zip_bytes
@@ -44,7 +44,7 @@ def submission_times(course: Course, out_folder: Path) -> Callable[..., dict[str
     """The time of each student's submission, and who says so."""
 
     def look() -> dict[str, tuple[str, str]]:
-        times = handed_in(find_submissions(course, out_folder)[0], read_memory(out_folder))
+        times = handed_in(find_submissions(course, out_folder)[0], read_journal(out_folder))
         return {submission.student: _time_and_source(time) for submission, time in times.items()}
 
     return look
@@ -293,8 +293,8 @@ def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
     )
     run(tmp_path / "first")
     assert set(submission_times().values()) == {said}
-    named = {path: origin.named for path, origin in read_memory(tmp_path / "first").files.items()}
-    assert {path: origin.named for path, origin in read_memory(out_folder).files.items()} == named
+    named = {path: origin.named for path, origin in read_journal(tmp_path / "first").files.items()}
+    assert {path: origin.named for path, origin in read_journal(out_folder).files.items()} == named
 
 
 def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(
@@ -303,5 +303,5 @@ def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_ag
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
     collect(course, [write_zip(files)], tmp_path / "first")
     run(tmp_path / "first")
-    not_readable = read_memory(out_folder).not_readable
+    not_readable = read_journal(out_folder).not_readable
     assert not_readable == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.intake_journal import read_memory
+from manyheads.submission.intake_journal import read_journal
 from manyheads.submission.read import IntakeLimits
 
 from .conftest import DANCE, zip_bytes
@@ -151,7 +151,7 @@ def test_every_header_counts_and_no_map_is_read(
     tracemalloc.stop()
     assert [reason in message for message in collected.not_taken] == [True]
     assert there() == [PLACED]
-    assert list(read_memory(out_folder).not_readable) == ["b_1"], (
+    assert list(read_journal(out_folder).not_readable) == ["b_1"], (
         "and it is no 0 of whoever handed it in"
     )
     assert peak < 16 * MIB

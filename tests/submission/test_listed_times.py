@@ -10,7 +10,7 @@ from manyheads.course import Course
 from manyheads.files import CourseFault
 from manyheads.submission import find_submissions
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.intake_journal import handed_in, read_memory
+from manyheads.submission.intake_journal import handed_in, read_journal
 from manyheads.submission.roster_and_times import Roster, Student, read_times
 
 from .conftest import DANCE, FILE, zip_bytes
@@ -57,7 +57,7 @@ def times(course: Course, tmp_path: Path) -> Times:
         )
         by_student = {}
         for submission, moment in handed_in(
-            find_submissions(course, out)[0], read_memory(out)
+            find_submissions(course, out)[0], read_journal(out)
         ).items():
             if moment.time:
                 by_student[submission.student] = f"{moment.time:%Y-%m-%dT%H:%M}"

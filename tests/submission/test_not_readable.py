@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.intake_journal import read_memory, to_grade
+from manyheads.submission.intake_journal import read_journal, to_grade
 from manyheads.submission.roster_and_times import Roster, Student
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, download, zip_bytes
@@ -20,7 +20,7 @@ ONE = "multi_head_attention"
 
 
 def unreadable_files(out: Path) -> dict[str, dict[str, list[str]]]:
-    return read_memory(out).not_readable
+    return read_journal(out).not_readable
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
