@@ -53,7 +53,9 @@ from .results import class_list, gradebooks, list_names, name, of_absent, roster
 if TYPE_CHECKING:
     from ..submission.intake_journal import IntakeCandidate
 
-MOST_CLASS_ROWS = 200  # the most students in the table at the end
+# students in the table at the end: chosen for a large lecture, and so that the messages above the
+# table stay within reach
+MOST_CLASS_ROWS = 200
 _ONE_A_CORE = "one a core that it may use"
 _AS_BEFORE = "that of the results in OUT, else a new one"
 
@@ -298,8 +300,9 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
     return min(jobs, gpus)
 
 
-MOST_COLLECTED_ROWS = 400  # the most students in the table
-MAX_SHOWN = 20  # the most messages with the same label
+# students in the table: chosen for the download of a very large class; --verbose shows every file
+MOST_COLLECTED_ROWS = 400
+MAX_SHOWN = 20  # messages with the same label: about as many as one screen shows
 
 
 def collect(

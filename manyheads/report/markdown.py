@@ -31,9 +31,12 @@ from .report_content import (
     question_about,
 )
 
-WIDTH = 84  # columns
-SENTENCE = 64  # columns for a check's title
-LONGEST_LINE, LONGEST_BLOCK = 400, 6_000  # characters
+# columns of a block: chosen for the page of a pull request, and more than the 76 of a check's title
+# with its points, so that such a line is not wrapped
+WIDTH = 84
+SENTENCE = 64  # columns for a check's title; its points take 12 more
+LONGEST_LINE = 400  # characters; enough for the longest explanation of a misconception
+LONGEST_BLOCK = 6_000  # characters: ten such blocks fit into LONGEST
 LONGEST = 60_000  # bytes of the whole text: the service accepts 65,535 in a check run's summary
 CUT = "… (cut)"
 NOTHING = "\u200b"  # a zero-width space
@@ -57,7 +60,8 @@ def results_section(
         not_started: Pairs (assignment id, exercise id).
         labels: The course's titles.
     """
-    lines, failed = [f"## {escape_text(title)}: {out_of_all(results)}"], []
+    lines = [f"## {escape_text(title)}: {out_of_all(results)}"]
+    failed = []
     for _, results_of_one in labels.by_assignment(results):
         for result in results_of_one:
             assignment_title = labels.assignment(result.assignment)

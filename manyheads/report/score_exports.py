@@ -44,7 +44,8 @@ from .report_content import (
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
 _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
+_POINTS = "    Points Possible"
+_NO_POINTS = "Points\u00a0Possible"  # for a student of this name, whose row Canvas would misread
 _ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
 _OF_CANVAS = re.compile(
     r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|^\s*(Student|LastName|"
@@ -250,7 +251,8 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
 
     The keys are paths such as STUDENT/ASSIGNMENT/results.json.
     """
-    stem_of, files = file_stems(view.by_student), {}
+    stem_of = file_stems(view.by_student)
+    files = {}
     for result in view.results:
         value = gradescope_result(result, view.labels)
         path = Path(stem_of(result.student), result.assignment, "results.json")
@@ -289,7 +291,8 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     Gradescope would add the scores of the tests to a total. Without scores, Gradescope reports that
     the autograder failed, and enters no points.
     """
-    numbered, tests = labels.numbers_and_titles([exercise.id for exercise in result.exercises]), []
+    numbered = labels.numbers_and_titles([exercise.id for exercise in result.exercises])
+    tests = []
     for exercise in result.exercises:
         check_reports = {
             check.id: function

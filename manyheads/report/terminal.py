@@ -231,7 +231,8 @@ def next_of(attempt: OwnAttempt, result: ExerciseResult) -> str:
     After a mistake, the step is the command that shows more about it. If everything that is written
     is right, the step is to write the next unwritten function, and to check again.
     """
-    id_, words = attempt.exercise.id, attempt_words(result)
+    id_ = attempt.exercise.id
+    words = attempt_words(result)
     if words.first_wrong:
         return f"Next: {words.next_command or f'course hint {id_}'}"
     name = next(

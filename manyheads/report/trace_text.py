@@ -18,8 +18,10 @@ LEGEND = "view: same memory, read anew   copy: every number moved   no word: new
 # lines of the screen for the legend, the number of omitted lines, the next step and the prompt
 BELOW = 6
 _WIDE = 84  # columns of a table, with the blank at its end
-# columns: with "view, not contiguous" behind them a usual line is no wider than 80
-_NAME, _SHAPES = 13, 34
+# columns of an operation's name and of its shapes: with "view, not contiguous" behind them, a usual
+# line is no wider than 80
+_NAME = 13
+_SHAPES = 34
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
 # numbers of lines to show before a marked line: the largest that fits is used
@@ -39,10 +41,11 @@ def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     is_whole = not table.is_floating_point() or bool((ordinary == ordinary.round()).all())
-    texts = [_number(value, is_whole) for row in table.tolist() for value in row]
+    texts = [_number(value, is_whole=is_whole) for row in table.tolist() for value in row]
     width = max(map(len, texts), default=0)
     suffix = " …" if full_shape and full_shape[-1] > table.shape[1] else ""
-    lines, columns = [], table.shape[1]
+    lines = []
+    columns = table.shape[1]
     for row in range(table.shape[0]):
         cells = texts[row * columns : (row + 1) * columns]
         lines.append(" ".join(text.rjust(width) for text in cells) + suffix)
@@ -51,7 +54,7 @@ def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
     return [*lines, "…"] if len(full_shape) > 1 and full_shape[-2] > table.shape[0] else lines
 
 
-def _number(value: float | bool, is_whole: bool) -> str:
+def _number(value: float | bool, *, is_whole: bool) -> str:
     if isinstance(value, bool):
         return "True" if value else "·"
     if not math.isfinite(value):
@@ -100,7 +103,8 @@ def fitted_trace(
         calls: The explained calls.
         is_whole: Whether to omit nothing.
     """
-    full_report, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
+    full_report = Group(*map(trace_report, calls))
+    room = max(console.height - BELOW, BELOW)
 
     def height(renderables: Sequence[RenderableType]) -> int:
         return len(console.render_lines(Group(*renderables)))
@@ -192,20 +196,18 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     and only the student's are shown.
     """
     width = max(
-        len(str(max(address, 0)))
-        for _, actual, expected in table.rows
-        for address in (*actual, *expected)
+        len(str(max(address, 0))) for row in table.rows for address in (*row.actual, *row.expected)
     )
-    names = [table.title, *(name for name, _, _ in table.rows)]
+    names = [table.title, *(row.name for row in table.rows)]
     margin = max(map(len, names)) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
-    columns = len(table.rows[0][1])
+    columns = len(table.rows[0].actual)
     count = min(fits, columns)
     wrong_columns = [
-        at
-        for _, actual, expected in table.rows
-        for at in range(columns)
-        if actual[at] != expected[at]
+        column
+        for row in table.rows
+        for column in range(columns)
+        if row.actual[column] != row.expected[column]
     ]
     start = max(min([*wrong_columns, columns - count]), 0)
     window = slice(start, start + count)
@@ -217,23 +219,27 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
         renderables.append(Text(f"  {table.legend}", style="bright_black"))
     if table.title or not alone:
         renderables.append(heading)
-    for name, actual, expected in table.rows:
-        row = Text(f"  {name:<{margin}}")
-        _cells(row, actual[window], width)
+    for row in table.rows:
+        line = Text(f"  {row.name:<{margin}}")
+        _add_cells(line, row.actual[window], width)
         if not alone:
-            row.append(" ✓  " if actual == expected else " ✗  ")
-            _cells(row, expected[window], width)
-        renderables.append(row)
+            line.append(" ✓  " if row.actual == row.expected else " ✗  ")
+            _add_cells(line, row.expected[window], width)
+        renderables.append(line)
     if table.hidden_heads:
         footer = f"  … and {table.hidden_heads} more heads"
         renderables.append(Text(footer, style="bright_black"))
     return renderables
 
 
-def _cells(row: Text, addresses: Sequence[int], width: int) -> None:
-    """Append a cell for each address to `row`, in the colour of its token; "?" if negative."""
+def _add_cells(line: Text, addresses: Sequence[int], width: int) -> None:
+    """Append a cell for each address to `line`, in the colour of its token; "?" if negative."""
     for address in addresses:
-        # the hundreds of an address are the index of its token
-        colour = _COLOURS[address % 10_000 // 100 % len(_COLOURS)] if address >= 0 else "#ffffff"
-        row.append(f"{address if address >= 0 else '?':>{width}}", f"black on {colour}")
-        row.append(" ")
+        text = "?"
+        colour = "#ffffff"
+        if address >= 0:
+            text = str(address)
+            token = address % 10_000 // 100  # the hundreds of an address
+            colour = _COLOURS[token % len(_COLOURS)]
+        line.append(f"{text:>{width}}", f"black on {colour}")
+        line.append(" ")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from ...student.pictures import Key, Picture
 
-CLASS, STUDENTS = "index.html", "students"
+CLASS = "index.html"
+STUDENTS = "students"  # the folder of the students' pages
 WITHOUT_NAMES = "without-names.html"  # the class page to show in class
 GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
@@ -38,6 +39,7 @@ def write_pages(
     folder: Path,
     drawn: Mapping[Key, Sequence[Picture]] = {},
     left_out: Sequence[str] = (),
+    *,
     not_graded: Sequence[NotGraded] = (),
     of_class: Collection[str] = (),
 ) -> Path:
@@ -60,7 +62,8 @@ def write_pages(
         CourseFault: A page cannot be written.
     """
     students = [*dict.fromkeys([*view.by_student, *of_class])]
-    pages, stem_of = _environment(view, drawn), file_stems(sorted(students))
+    pages = _environment(view, drawn)
+    stem_of = file_stems(sorted(students))
     names = {student: f"{stem_of(student)}.html" for student in students}
     sections = {view.members.row_of(student).section for student in view.by_student} - {""}
     context = {
@@ -70,23 +73,23 @@ def write_pages(
         "not_graded": not_graded,
         "WITHOUT_NAMES": WITHOUT_NAMES,
     }
-    # only a page with this mark was written by this program, and may be deleted
-    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
     with os_error_as_fault(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
-        for name, template in ((CLASS, "class.html.j2"), (WITHOUT_NAMES, "without_names.html.j2")):
-            page = pages.get_template(template).render(context, with_names=name == CLASS)
-            write_whole(folder / name, page.encode())
-        for path in (folder / STUDENTS).glob("*.html"):  # pages of an earlier report
-            if (
-                path.name not in names.values()
-                and path.is_file()
-                and not path.is_symlink()
-                and mark in path.read_bytes()
-            ):
+        class_page = pages.get_template("class.html.j2").render(context, with_names=True)
+        write_whole(folder / CLASS, class_page.encode())
+        nameless = pages.get_template("without_names.html.j2").render(context, with_names=False)
+        write_whole(folder / WITHOUT_NAMES, nameless.encode())
+        for path in (folder / STUDENTS).glob("*.html"):
+            if path.name not in names.values() and _is_page(path):
                 path.unlink()
     return folder / CLASS
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether an earlier report wrote this page, so that it may be deleted."""
+    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()
+    return path.is_file() and not path.is_symlink() and mark in path.read_bytes()
 
 
 def student_page(view: ClassView, results: Sequence[Result]) -> str:
@@ -122,7 +125,8 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 
     Its name differs from the folder name of every student.
     """
-    used_names, name = {fold_case(student) for student in students}, "report"
+    used_names = {fold_case(student) for student in students}
+    name = "report"
     while name in used_names:
         name += "-pages"
     return results / name
@@ -138,7 +142,8 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
+    css = (_HERE / "style.css").read_text(encoding="utf-8")
+    script = (_HERE / "class.js").read_text(encoding="utf-8")
     pages = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
@@ -148,9 +153,8 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         # Markup is another type; only we make it
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    pages.globals |= vars(report_content) | vars(
-        class_summary
-    )  # functions for the texts about results
+    # functions for the texts about results
+    pages.globals |= vars(report_content) | vars(class_summary)
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
