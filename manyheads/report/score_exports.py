@@ -45,7 +45,7 @@ _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
 _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _POINTS = "    Points Possible"
-_NO_POINTS = "Points\u00a0Possible"  # for a student of this name, whose row Canvas would misread
+_NO_POINTS = "Points\u00a0Possible"  # replaces _POINTS in the name of a student
 _ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
 _OF_CANVAS = re.compile(
     r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|^\s*(Student|LastName|"
