@@ -407,6 +407,15 @@ def _by(error: float) -> Text:
 
 
 _ORDINALS = "first second third fourth fifth sixth".split()
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # of 21st, 22nd, 23rd
+
+
+def _ordinal(number: int) -> str:
+    if number <= len(_ORDINALS):
+        return _ORDINALS[number - 1]
+    is_teen = number % 100 // 10 == 1  # 11th, 12th and 13th
+    ending = "th" if is_teen else _ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def label(name: str) -> SafeText:
@@ -417,9 +426,7 @@ def label(name: str) -> SafeText:
         return SafeText(f"{label(argument)} of call {int(step) + 2}")
     if prefix == "args":
         digits, _, key = suffix.partition(".")
-        index = int(digits)
-        ordinal = _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
-        return SafeText(f"the {ordinal} argument" + (f"'s {key}" if key else ""))
+        return SafeText(f"the {_ordinal(int(digits) + 1)} argument" + (f"'s {key}" if key else ""))
     if prefix == "kwargs":
         return SafeText(f"the argument {suffix}")
     return SafeText(name)

@@ -15,6 +15,7 @@ from manyheads.checks.asserts import (
     assert_shape,
     assert_unmutated,
     difference,
+    label,
 )
 from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, EditError, edit
 from manyheads.diagnosis import fingerprint
@@ -181,6 +182,14 @@ def _with_changed(argument: str) -> Answer:
 def test_it_fails_with_a_sentence_for_the_student(ask, says):
     with pytest.raises(CheckFailed, match=says):
         ask()
+
+
+@pytest.mark.parametrize(
+    ("position", "ordinal"),
+    [(5, "sixth"), (6, "7th"), (10, "11th"), (20, "21st"), (22, "23rd"), (111, "112th")],
+)
+def test_the_place_of_an_argument_is_an_ordinal_number(position: int, ordinal: str) -> None:
+    assert str(label(f"args.{position}")) == f"the {ordinal} argument"
 
 
 LESSON = "# divide by / len(x)\n"
