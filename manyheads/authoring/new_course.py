@@ -1,8 +1,8 @@
 """Write a small complete course with the engine as one file, or the skeleton of an exercise.
 
-`init_course` is behind `course init`, and `new_exercise` behind `course new`. `remove_assignment`
-removes an assignment, such as the example of `course init`. Changes in YAML files keep all other
-lines with their comments.
+`init_course` is behind `course init`, and `new_exercise` behind `course new`, which can replace an
+assignment, such as the example of `course init`. Changes in YAML files keep all other lines with
+their comments.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import re
 import shutil
 import symtable
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 from textwrap import indent
+from typing import NamedTuple
 
 from ruamel.yaml import YAML, CollectionNode, MappingNode, Node, SequenceNode
 
@@ -38,7 +39,11 @@ _BY_HAND = "Next: change course.yaml by hand"
 
 
 def new_exercise(
-    course: Course, assignment: str, exercise: str, library: str = "torch"
+    course: Course,
+    assignment: str,
+    exercise: str,
+    library: str = "torch",
+    replaced: Assignment | None = None,
 ) -> list[Path]:
     """Write the skeleton of an exercise, its row in course.yaml and its texts.
 
@@ -47,14 +52,19 @@ def new_exercise(
         assignment: The id of an existing or a new assignment.
         exercise: The id of the new exercise.
         library: One of LIBRARIES.
+        replaced: Another assignment, or None. Its rows, files and examples are removed when
+            everything is written, and so are the texts of its misconceptions that no remaining
+            exercise has.
 
     Returns:
         The paths of the written files, course.yaml and grader/texts.yaml among them.
 
     Raises:
         CourseError: An id is invalid, no function can have the exercise's name, the exercise or one
-            of its files exists, or the form of course.yaml does not allow adding a row. Nothing is
-            written then.
+            of its files exists, the form of course.yaml does not allow adding a row, or a bank
+            cannot be loaded.
+        OSError: A file cannot be read or written. If nothing or only a part is written, nothing is
+            removed.
     """
     if invalid := [id_ for id_ in (assignment, exercise) if not _ID.fullmatch(id_)]:
         problem = f"{invalid[0]!r} is not an id: use lower case letters, digits and underscores"
@@ -97,8 +107,13 @@ def new_exercise(
     files[settings] = _with_row(settings_text, assignment if existing else None, row)
     earlier_texts = texts.read_text(encoding="utf-8") if texts.exists() else ""
     files[texts] = earlier_texts + rendered["texts.yaml"]
+    if replaced is not None:
+        files[settings] = _without_row(files[settings], replaced.id)
+        files[texts] = _without_texts(files[texts], _misconceptions_only_of(course, replaced))
     for path, text in files.items():
         write_whole(path, text.encode())
+    if replaced is not None:
+        _remove_files(replaced)
     return list(files)
 
 
@@ -135,24 +150,35 @@ def _names_in(scope: symtable.SymbolTable) -> set[str]:
     return names
 
 
-def remove_assignment(course: Course, assignment: Assignment) -> None:
-    """Remove an assignment: its rows, files and examples, and the texts of its misconceptions.
+def _misconceptions_only_of(course: Course, assignment: Assignment) -> set[str]:
+    """Return the ids of the misconceptions that no exercise outside the assignment has.
 
-    Texts of misconceptions that another exercise also has are kept.
-
-    Raises:
-        CourseError: A bank cannot be loaded, or course.yaml has no row of the assignment.
-        OSError: course.yaml or texts.yaml cannot be read. In both cases, nothing is removed.
+    Raises CourseError if a bank cannot be loaded.
     """
-    root = course.root
     remaining = [peer for peer in course.exercises if peer.assignment is not assignment]
-    unused = _misconceptions(assignment.exercises) - _misconceptions(remaining)
-    settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
-    rows = _child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments")
-    row = _child(rows, assignment.id)
-    misconception_texts = YAML().compose(texts.read_text("utf-8")).value
-    _leave_out(settings, [(row, row)])  # from the first node of each pair to the last one
-    _leave_out(texts, [(key, value) for key, value in misconception_texts if key.value in unused])
+    return _misconceptions(assignment.exercises) - _misconceptions(remaining)
+
+
+def _misconceptions(exercises: Iterable[Exercise]) -> set[str]:
+    return {mutant.id for exercise in exercises for mutant in load_bank(exercise).mutants}
+
+
+def _without_row(settings: str, assignment: str) -> str:
+    """Return the text of course.yaml without the row of an assignment. Raises CourseError."""
+    row = _child(_child(YAML().compose(settings), "assignments"), assignment)
+    return _without_spans(settings, [_Span(row, row)])
+
+
+def _without_texts(texts: str, ids: Container[str]) -> str:
+    """Return the text of texts.yaml without the texts of these misconceptions."""
+    root = YAML().compose(texts)
+    entries = root.value if isinstance(root, MappingNode) else ()
+    return _without_spans(texts, [_Span(key, value) for key, value in entries if key.value in ids])
+
+
+def _remove_files(assignment: Assignment) -> None:
+    """Remove the files and examples of an assignment, as far as they exist."""
+    root = assignment.root
     folders = [
         root / "solutions" / assignment.id,
         *root.glob(f"examples/submitted/*/{assignment.id}"),
@@ -166,20 +192,20 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _misconceptions(exercises: Iterable[Exercise]) -> set[str]:
-    return {mutant.id for exercise in exercises for mutant in load_bank(exercise).mutants}
+class _Span(NamedTuple):
+    """The lines of a YAML file from the first line of a node to the last line of another one."""
+
+    start: Node
+    end: Node
 
 
-def _leave_out(path: Path, spans: Sequence[tuple[Node, Node]]) -> None:
-    """Write a YAML file without the lines of these spans, each given by its first and last node.
-
-    Comments after a span are kept.
-    """
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+def _without_spans(text: str, spans: Iterable[_Span]) -> str:
+    """Return a YAML text without the lines of these spans. Comments after a span are kept."""
+    lines = text.splitlines(keepends=True)
     removed = set[int]()
-    for start, end in spans:
-        removed.update(range(start.start_mark.line, _end(lines, end)))
-    write_whole(path, "".join(line for n, line in enumerate(lines) if n not in removed).encode())
+    for span in spans:
+        removed.update(range(span.start.start_mark.line, _end(lines, span.end)))
+    return "".join(line for number, line in enumerate(lines) if number not in removed)
 
 
 def _end(lines: Sequence[str], node: Node) -> int:

@@ -74,7 +74,7 @@ def new(
 
     Example: `course new averages/running_median`, or `course new basics/softmax --instead averages`
     """
-    from ..authoring.new_course import FILL, new_exercise, remove_assignment
+    from ..authoring.new_course import FILL, new_exercise
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
@@ -92,9 +92,8 @@ def new(
         raise CourseError(
             f"{instead} is no other assignment that is there. Next: course new --help"
         )
-    written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
-    if replaced:
-        remove_assignment(loaded, replaced)
+    library = "numpy" if numpy else "torch"
+    written = new_exercise(loaded, assignment, exercise, library, replaced)
     console = open_console()
     remaining = [id_ for id_ in ids if id_ != instead]
     if assignment not in ids and remaining:  # on purpose, or by a slip of the pen

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.new_course import init_course, remove_assignment
+from manyheads.authoring.new_course import init_course, new_exercise
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError, load_course
 from tests.conftest import Run
@@ -146,13 +146,24 @@ def test_an_assignment_that_was_not_there_is_told(
     assert completed.stdout.splitlines()[0] == first
 
 
-def test_an_assignment_whose_texts_cannot_be_read_is_not_removed(tiny_copy: Path) -> None:
+def test_an_assignment_that_cannot_be_replaced_stays_and_nothing_is_written(
+    run_course: Run, tiny_copy: Path
+) -> None:
+    (tiny_copy / "grader" / "misconceptions" / "running_mean.py").write_text("MUTANTS = 1\n")
+    original = sources(tiny_copy)
+    completed = run_course("new", "basics/scaled", "--instead", "averages", cwd=tiny_copy)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "needs a tuple MUTANTS" in completed.stderr
+    assert sources(tiny_copy) == original
+
+
+def test_an_assignment_without_texts_can_be_replaced(tiny_copy: Path) -> None:
+    (tiny_copy / "grader" / "misconceptions" / "running_mean.py").unlink()
     course = load_course(tiny_copy)
-    settings = (tiny_copy / "course.yaml").read_text()
-    course.texts.unlink()
-    with pytest.raises(FileNotFoundError):
-        remove_assignment(course, course.assignments[0])
-    assert (tiny_copy / "course.yaml").read_text() == settings
+    course.texts.write_text("")
+    new_exercise(course, "basics", "scaled", replaced=course.assignments[0])
+    assert course.texts.read_text().startswith("scaled_unchanged:")
+    assert not course.assignments[0].exercises_folder.exists()
 
 
 def test_remarks_in_course_yaml_stay_where_they_are(run_course: Run, tiny_copy: Path) -> None:
