@@ -29,7 +29,7 @@ from manyheads.box.connection import (
 )
 from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
 from manyheads.box.level_and_device_names import Level
-from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.limits import Limits, time_files
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
@@ -469,6 +469,24 @@ def test_of_four_seconds_so_many_are_its_own(
     stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} {int(ran * ticks)} 0 0 20")
     assert time.own_seconds(4.0) == pytest.approx(own)
     time.close()
+
+
+@needs_schedstat
+def test_no_file_of_the_kernel_stays_open_if_the_other_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    open_file, opened = os.open, list[int]()
+
+    def open_all_but_stat(path: str, flags: int) -> int:
+        if path.endswith("/stat"):
+            raise FileNotFoundError(path)
+        opened.append(open_file(path, flags))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", open_all_but_stat)
+    assert time_files(os.getpid()) == []
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
 
 
 @needs_schedstat

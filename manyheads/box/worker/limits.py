@@ -108,7 +108,14 @@ def time_files(pid: int) -> list[int]:
 
     The list is empty if this system does not have both.
     """
-    with contextlib.suppress(OSError):
-        if hasattr(os, "pread"):  # `OwnTime` reads them with it
-            return [os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("schedstat", "stat")]
-    return []
+    if not hasattr(os, "pread"):  # `OwnTime` reads them with it
+        return []
+    files = list[int]()
+    try:
+        for name in ("schedstat", "stat"):
+            files.append(os.open(f"/proc/{pid}/{name}", os.O_RDONLY))
+    except OSError:
+        for file in files:
+            os.close(file)
+        return []
+    return files
