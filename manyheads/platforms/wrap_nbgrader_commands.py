@@ -331,8 +331,8 @@ class Collect(ExchangeCollect):  # type: ignore[misc]
 
         Links are not followed, so no file from outside is read. The time comes from the folder's
         name in the exchange, and replaces a timestamp.txt of the student. A hand-in that is larger
-        than nbgrader's limit is not copied. If only a part can be copied, that part stays. The log
-        says which of these happened.
+        than nbgrader's limit is not copied. If only a part can be copied, that part stays. If
+        nothing can be copied, there is no folder. The log says which of these happened.
         """
         if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
             self.log.error(
@@ -345,6 +345,8 @@ class Collect(ExchangeCollect):  # type: ignore[misc]
             )
         except (shutil.Error, OSError) as error:
             self.log.warning("%a: not all of it can be copied: %a", src, str(error))
+            if not Path(dest).is_dir():
+                return
         stamp = Path(dest) / TIMESTAMP
         if stamp.is_dir() and not stamp.is_symlink():
             shutil.rmtree(stamp)

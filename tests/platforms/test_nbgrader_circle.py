@@ -14,9 +14,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from nbgrader.coursedir import CourseDirectory
 
 from manyheads.course import Course, load_course
 from manyheads.platforms.nbgrader_gradebook import GradebookWriter, open_gradebook, read_gradebook
+from manyheads.platforms.wrap_nbgrader_commands import Collect
 from manyheads.result import write_result
 from tests import make
 from tests.conftest import Run
@@ -97,6 +99,12 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
     nbgrader(student_folder, "fetch_feedback", "averages", "--course", "manyheads", root)
     (page,) = (student_folder / "averages" / "feedback").rglob(f"{STEM}.html")
     assert "A page of our own." in page.read_text(encoding="utf-8")
+
+
+def test_a_hand_in_that_is_gone_does_not_end_the_collection(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    Collect(coursedir=CourseDirectory()).do_copy(str(tmp_path / "gone"), str(copy))
+    assert not copy.exists()
 
 
 def book_of(folder: Path) -> str:
