@@ -7,7 +7,9 @@ exports read these counts, and count nothing themselves.
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +53,7 @@ GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 EVERY = "every exercise"
 # Smaller groups say little about a class. Classmates may also guess who made a rare mistake.
 MIN_ATTEMPTS = 3
-_COMMENT = re.compile(r"\s*#.*")
+_FROM_FIRST_HASH = re.compile(r"\s*#.*")
 
 # Groups of attempts that show no misconception.
 NOT_GRADED_GROUP = "not graded"
@@ -357,7 +359,21 @@ def _wrong_line(exercise: ExerciseResult) -> str:
     if len(misconceptions_of(exercise)) != 1 or not exercise.lines:
         return ""
     before, _, after = exercise.lines[0].edit.partition(" → ")
-    return "" if before in after else _COMMENT.sub("", before)
+    return "" if before in after else _without_comment(before)
+
+
+def _without_comment(code: str) -> str:
+    """Return a line of code without its comment.
+
+    A line that Python cannot divide into tokens is cut at its first "#", so that no name is shown.
+    """
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type == tokenize.COMMENT:
+                return code[: token.start[1]].rstrip()
+    except (tokenize.TokenError, SyntaxError):
+        return _FROM_FIRST_HASH.sub("", code)
+    return code
 
 
 class CheckCount(NamedTuple):

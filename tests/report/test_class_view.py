@@ -201,11 +201,13 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
     ("attempts", "wrong_line"),
     [
         ([("x = a  # by Bo → x = b  # by Bo", [VIEW])], "x = a"),
+        ([("f('#', a)  # by Bo → x", [VIEW])], "f('#', a)"),
+        ([('f("""# by Bo → x', [VIEW])], 'f("""'),
         ([("", [VIEW]), ("x = a → x = b", [VIEW])], "x = a"),
         ([("x = a → x = b", [VIEW, AXIS])], ""),
         ([("x = a → y = 1 x = a", [VIEW])], ""),
     ],
-    ids=["without its comment", "of any attempt", "of one mistake", "of no line that is missing"],
+    ids=["comment", "string", "part", "of any attempt", "of one mistake", "of no line"],
 )
 def test_a_misconception_has_a_line_of_wrong_code(
     attempts: list[tuple[str, list[Diagnosed]]], wrong_line: str
