@@ -317,9 +317,10 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
             style="cyan",
         )
     if absent := view.members.absent_students(view.by_student):
+        names = [view.members.row_of(student).name or student for student in absent]
         console.say(
             f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
-            f"{list_names(absent)}"
+            f"{list_names(names)}"
         )
     if strangers := view.members.strangers(view.by_student):
         console.say(

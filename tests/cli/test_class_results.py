@@ -245,7 +245,7 @@ def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, h
     completed = run_course("report", "results", "--students", *section)
     lines = [line.split()[0] for line in completed.stdout.splitlines() if "/10" in line]
     assert lines == ["b", "chen", "zoe"], "bela is b's account on GitHub"
-    assert "Handed in nothing: 1 of 3 on the roster: zoe\n" in completed.stdout
+    assert "Handed in nothing: 1 of 3 on the roster: Zoe\n" in completed.stdout
     page = (here / "results" / "report" / "index.html").read_text()
     assert ("Zoe" in page, "ada" in page) == (True, False)
     rows = list(csv.DictReader(io.StringIO(export_results(run_course, "csv", *section))))
@@ -665,7 +665,7 @@ def test_nobody_who_reads_results_has_a_zero_for_it(canvas_class: Run, tmp_path:
     completed = grade_all(canvas_class)
     assert completed.returncode == 1
     assert f"not graded: bela: handed in, not readable: {WORK} (every exercise)" in completed.stdout
-    assert "Handed in nothing: 1 of 3 on the roster: cleo\n" in completed.stdout
+    assert "Handed in nothing: 1 of 3 on the roster: Cleo\n" in completed.stdout
     assert canvas(canvas_class) == {"SIS Login ID": "Averages", "ada": "0", "bela": "", "cleo": "0"}
     exported = canvas_class("export", "OUT")
     assert (exported.returncode, "bela,averages,running_mean,,4" in exported.stdout) == (1, True)
