@@ -10,8 +10,9 @@ terminal, files, and an exit status. The steps, in order:
 4. `main` turns an exception into one sentence on stderr, and ends the process with the status.
 
 For example, `course check 01` runs `check.check`, which prints the result of one attempt, and ends
-with status 1 if a check failed. The commands are in `check`, `student`, `grade`, `results`,
-`author` and `ci`; `language_server` serves an editor.
+with status 1 if a check failed. The commands are in `check`, `student`, `collect`, `grade`,
+`results`, `overrides`, `author` and `ci`; `language_server` serves an editor. Commands for
+instructors make their class with `class_of_results`, and print its state with `class_sentences`.
 """
 
 from __future__ import annotations

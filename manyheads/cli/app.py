@@ -11,8 +11,10 @@ from ..course import CourseError, find_course
 from .author import doctor, init, new, release, verify
 from .check import check, lsp
 from .ci import ci
-from .grade import collect, grade
-from .results import export, feedback, overrides, report
+from .collect import collect
+from .grade import grade
+from .overrides import overrides
+from .results import export, feedback, report
 from .student import ask, bench, hint, plot, status, trace, train
 
 EACH = "Every command has a `--help` of its own."
