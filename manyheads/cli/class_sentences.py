@@ -16,7 +16,7 @@ MOST_NAMED = 40  # the most names or messages of one list, to fit on one screen 
 ON_THE_PAGE = "Next: course report, whose class page has them all"
 
 
-def tell(console: Console, view: ClassView, how: str) -> bool:
+def print_class_state(console: Console, view: ClassView, how: str) -> bool:
     """Print sentences about a class, and return whether everything is graded.
 
     The sentences are about decisions, unknown times, changes of points, absent students, and
@@ -27,7 +27,16 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         for result in view.results
         for sentence in sentences(result, view.labels)
     )
-    name(console, "decided", _with_whose(decided), style="cyan")
+    print_labelled(console, "decided", _with_whose(decided), style="cyan")
+    _print_untimed(console, view)
+    _print_changed_points(console, view)
+    _print_absent(console, view)
+    _print_strangers(console, view)
+    console.say(how)
+    return print_not_graded(console, view)
+
+
+def _print_untimed(console: Console, view: ClassView) -> None:
     untimed = list[str]()
     for result in view.results:
         if any(adjustment.words == UNKNOWN_TIME for adjustment in result.adjustments):
@@ -39,6 +48,9 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
             "of downloads from Moodle or Canvas, course collect DOWNLOAD --times LIST",
             style="yellow",
         )
+
+
+def _print_changed_points(console: Console, view: ClassView) -> None:
     for assignment_part in view.assignments:
         if not assignment_part.changed:
             continue
@@ -50,23 +62,27 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
             f"{assignment_part.title}: points changed since the last run: {list_names(changes)}",
             style="cyan",
         )
+
+
+def _print_absent(console: Console, view: ClassView) -> None:
     if absent := view.members.absent_students(view.by_student):
         names = [view.members.row_of(student).name or student for student in absent]
         console.say(
             f"Handed in nothing: {len(absent)} of {len(view.members.by_name)} on the roster: "
             f"{list_names(names)}"
         )
+
+
+def _print_strangers(console: Console, view: ClassView) -> None:
     if strangers := view.members.strangers(view.by_student):
         console.say(
             f"Not on the roster, and in no mean: {list_names(strangers)}."
             " Next: complete the roster",
             style="yellow",
         )
-    console.say(how)
-    return name_not_graded(console, view)
 
 
-def name_not_graded(console: Console, view: ClassView) -> bool:
+def print_not_graded(console: Console, view: ClassView) -> bool:
     """Print the ungraded exercises of each student with the reason, and the next step.
 
     Return whether everything is graded.
@@ -75,7 +91,7 @@ def name_not_graded(console: Console, view: ClassView) -> bool:
         (pair for assignment_part in view.assignments for pair in assignment_part.not_graded),
         key=lambda pair: pair[0],
     )
-    name(console, "not graded", _with_whose((why, student) for student, why in ungraded))
+    print_labelled(console, "not graded", _with_whose((why, student) for student, why in ungraded))
     next_step = "the same course grade again, which tries that alone"
     if any(
         exercise.not_readable and exercise.id in result.not_graded
@@ -93,7 +109,7 @@ def name_not_graded(console: Console, view: ClassView) -> bool:
     return not ungraded
 
 
-def name(
+def print_labelled(
     console: Console,
     label: str,
     messages: Sequence[str],

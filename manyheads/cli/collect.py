@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +15,10 @@ from typer import Argument, Exit, Option
 from ..report.report_content import count_with_noun
 from ..submission.roster_and_times import FORM, read_roster
 from .class_of_results import roster_of
-from .class_sentences import list_names, name
+from .class_sentences import list_names, print_labelled
 from .options import (
     AssignmentOption,
+    Console,
     CourseOption,
     RosterOption,
     assignment_of,
@@ -26,6 +27,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..submission.collect_downloads import Collected
     from ..submission.intake_journal import IntakeCandidate
 
 # students in the table: chosen for the download of a very large class; --verbose shows every file
@@ -67,7 +69,6 @@ def collect(
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
     from ..submission.collect_downloads import collect as collect_all
-    from ..submission.intake_journal import State
     from ..submission.roster_and_times import read_times
 
     loaded = course_of(course)
@@ -82,12 +83,7 @@ def collect(
         only=assignment_of(loaded, assignment) if assignment else None,
         times=read_times(times or (), loaded),
     )
-    sources_by_platforms: dict[tuple[str, ...], list[str]] = {}
-    for download, platforms in collected.platforms.items():
-        sources_by_platforms.setdefault(tuple(platforms), []).append(ascii(download))
-    for names, sources in sources_by_platforms.items():
-        verb = "is" if len(sources) == 1 else "are"
-        console.say(f"{list_names(sources)} {verb} read as: {', '.join(names)}")
+    _print_platforms(console, collected)
     files = sorted(collected.candidates, key=lambda file: file.path)
     if verbose:  # a line each, which no terminal cuts in the middle of a path
         console.say(*(f"{file.path}: {_state(file)}, from {file.origin.path}" for file in files))
@@ -100,23 +96,37 @@ def collect(
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     limit = None if verbose else MAX_SHOWN
     verbose_hint = "" if verbose else "Next: the same command with --verbose"
-    name(console, "note", collected.notes, verbose_hint, "bright_black", limit)
-    changed = [
-        f"{file.path}: {file.state.removeprefix('not taken: ')}"
-        for file in files
-        if file.state is State.BY_HAND
-    ]
-    next_step = (
-        "Next: remove what is there, then the same command again, if the download's is to count"
-    )
-    not_taken = [*collected.not_taken, *(f"{sentence}. {next_step}" for sentence in changed)]
-    name(console, "not taken", not_taken, verbose_hint, limit=limit)
-    name(console, "no time", collected.no_time, verbose_hint, limit=limit)
+    print_labelled(console, "note", collected.notes, verbose_hint, "bright_black", limit)
+    not_taken = [*collected.not_taken, *_changed_by_hand(files)]
+    print_labelled(console, "not taken", not_taken, verbose_hint, limit=limit)
+    print_labelled(console, "no time", collected.no_time, verbose_hint, limit=limit)
     folder = quote(str(out))
     again = f"collect DOWNLOAD --out {folder}, with a download that holds what students wrote"
     console.say(f"Next: course grade {folder}" if files else f"Next: course {again}")
     if not_taken or collected.no_time:
         raise Exit(1)
+
+
+def _print_platforms(console: Console, collected: Collected) -> None:
+    """Print which platforms the downloads are read as, with one line for the same platforms."""
+    sources_by_platforms: dict[tuple[str, ...], list[str]] = {}
+    for download, platforms in collected.platforms.items():
+        sources_by_platforms.setdefault(tuple(platforms), []).append(ascii(download))
+    for names, sources in sources_by_platforms.items():
+        verb = "is" if len(sources) == 1 else "are"
+        console.say(f"{list_names(sources)} {verb} read as: {', '.join(names)}")
+
+
+def _changed_by_hand(files: Iterable[IntakeCandidate]) -> Iterator[str]:
+    """Yield a sentence about each file that was changed by hand, and is not replaced."""
+    from ..submission.intake_journal import State
+
+    next_step = (
+        "Next: remove what is there, then the same command again, if the download's is to count"
+    )
+    for file in files:
+        if file.state is State.BY_HAND:
+            yield f"{file.path}: {file.state.removeprefix('not taken: ')}. {next_step}"
 
 
 def _counts(states: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from ..box.level_and_device_names import Device, Level
+from ..course import Assignment
 from ..course.final_scores import Decisions, final
 from ..course.model import course_secret
 from ..files import CourseFault
@@ -32,7 +33,7 @@ from ..result import Result, students_in
 from ..submission import Submission, write_not_graded
 from ..submission.intake_journal import to_grade
 from .class_of_results import class_list, gradebooks, of_absent
-from .class_sentences import list_names, name, tell
+from .class_sentences import list_names, print_class_state, print_labelled
 from .options import (
     RESULTS,
     AssignmentOption,
@@ -134,14 +135,11 @@ def grade(
     decisions = Decisions.of_course(loaded)
     members = class_list(loaded, roster, [s.student for s in work.submissions])
     secret = course_secret(loaded.root)
-    assignment_ids = [course_assignment.id for course_assignment in assignments]
-    all_ids = {e.id for course_assignment in assignments for e in course_assignment.exercises}
-    in_part = bool(chosen) and not all_ids.issubset(chosen)
-    seed = seed_of_run(out, assignment_ids, seed, in_part=in_part)
+    run_seed = _seed(out, assignments, chosen, seed)
     plan = GradePlan(
-        secret, seed, device, chosen, lines=not no_lines, course=loaded.root, level=isolation
+        secret, run_seed, device, chosen, lines=not no_lines, course=loaded.root, level=isolation
     )
-    jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable_cpu_count())
+    judges = 1 if cluster is not None else _at_once(console, device, jobs or usable_cpu_count())
     started = time.monotonic()
     count = partial(final, decisions=decisions)
     with ExitStack() as stack:
@@ -157,7 +155,7 @@ def grade(
         }
         earlier_count = len(by_submission)
         waiting = [submission for submission in work.submissions if submission not in by_submission]
-        graded = _graded(plan, waiting, record, jobs, cluster)
+        graded = _graded(plan, waiting, record, judges, cluster)
         _add_results(console, record, graded, by_submission, len(work.submissions))
         absent = [] if only else of_absent([*by_submission.values()], decisions, members)
         if enter is not None:
@@ -174,19 +172,37 @@ def grade(
     report = f"course report {quote(str(out))}"
     _print_class(console, view, report)
     summary = _summary(len(by_submission), earlier_count, record.partly_graded_count)
-    how = f"in {seconds:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
-    is_whole = tell(console, view, f"{summary} {how}")
-    name(console, "not graded", [*map(str, work.not_graded)], f"All of them: {out}/not-graded.json")
+    how = f"in {seconds:.1f} s, seed: {run_seed}, isolation: {isolation}. Results: {out}/"
+    is_whole = print_class_state(console, view, f"{summary} {how}")
+    next_step = f"All of them: {out}/not-graded.json"
+    print_labelled(console, "not graded", [*map(str, work.not_graded)], next_step)
     console.say(f"Next: {report}")
     names = {*view.by_student, *members.by_name, *students_in(out)}
-    faults = decisions.of_nobody(names, {result.assignment for result in results})
-    faults += [
+    unknown = decisions.of_nobody(names, {result.assignment for result in results})
+    faults = [*unknown, *_own_faults(record)]
+    console.say(*(f"course: {fault}" for fault in faults), style="red")
+    if faults:
+        raise Exit(2)
+    if work.not_graded or not is_whole:
+        raise Exit(1)
+
+
+def _seed(
+    out: Path, assignments: Sequence[Assignment], chosen: Collection[str], seed: int | None
+) -> int:
+    """Return the seed of this run: the one of --seed, of the results in `out`, or a new one."""
+    ids = [assignment.id for assignment in assignments]
+    all_exercises = {exercise.id for assignment in assignments for exercise in assignment.exercises}
+    in_part = bool(chosen) and not all_exercises.issubset(chosen)
+    return seed_of_run(out, ids, seed, in_part=in_part)
+
+
+def _own_faults(record: Record) -> list[str]:
+    """Return each fault of the grader in this run once, with the next step."""
+    return [
         f"a fault of the grader's own: {fault}. Next: course verify"
         for fault in dict.fromkeys(record.faults)
     ]
-    console.say(*(f"course: {fault}" for fault in faults), style="red")
-    if faults or work.not_graded or not is_whole:
-        raise Exit(2 if faults else 1)
 
 
 def _graded(

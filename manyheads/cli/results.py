@@ -32,7 +32,7 @@ from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.intake_journal import read_journal
 from .class_of_results import class_of, course_near, gradebooks
-from .class_sentences import name_not_graded, tell
+from .class_sentences import print_class_state, print_not_graded
 from .options import (
     RESULTS,
     AssignmentOption,
@@ -95,7 +95,7 @@ def report(
         console.print(class_table(view))
     console.print(class_exercises(view))
     levels = ", ".join(sorted({result.isolation for result in view.results}))
-    tell(
+    print_class_state(
         console,
         view,
         f"{count_with_noun(len(view.results), 'submission', 'submissions')}, isolation: {levels}",
@@ -210,7 +210,7 @@ def export(
         is_decided=gradebook is not None,
     )
     if format in WITHOUT_EXPLANATIONS:
-        _say(
+        _write_to_stderr(
             "decided",
             (
                 f"{result.student}: {sentence}"
@@ -220,8 +220,10 @@ def export(
         )
         strangers = view.members.strangers(view.by_student)
         next_step = "Next: complete the roster, if that is a mistake"
-        _say("left out", (f"{name} is not on the roster. {next_step}" for name in strangers))
-    _say("excused", excuses_without_a_word(view, format))
+        _write_to_stderr(
+            "left out", (f"{name} is not on the roster. {next_step}" for name in strangers)
+        )
+    _write_to_stderr("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
         raise CourseFault(
             "Gradescope reads a file for each submission. Next: the same with --out FOLDER"
@@ -241,14 +243,14 @@ def export(
         for student, why in assignment_part.not_graded
     ]
     if ungraded:
-        _say("not graded", ungraded)
+        _write_to_stderr("not graded", ungraded)
         blank = "" if format == "gradescope" else ": its cells are blank"
         next_step = "Next: course grade again, and do what it says, then this"
         print(f"There are no points for that{blank}. {next_step}", file=sys.stderr)
         raise Exit(1)
 
 
-def _say(label: str, messages: Iterable[str]) -> None:
+def _write_to_stderr(label: str, messages: Iterable[str]) -> None:
     sys.stderr.writelines(f"{label}: {visible_line(sentence)}\n" for sentence in messages)
 
 
@@ -283,6 +285,6 @@ def feedback(
         for name, content in archives.contents.items():
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in archives.left_out), style="yellow")
-    name_not_graded(console, view)
+    print_not_graded(console, view)
     students = count_with_noun(len(view.by_student), "student", "students")
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives.contents))
