@@ -158,7 +158,7 @@ def main(arguments: list[str]) -> None:
             original = (ROOT / mutant.path).read_bytes()
             before = original.decode().splitlines(keepends=True)
             after = mutant.text(original).decode().splitlines(keepends=True)
-            print(mutant, *difflib.unified_diff(before, after, n=2), sep="\n", end="\n\n")
+            print(mutant, "".join(difflib.unified_diff(before, after, n=2)), sep="\n")
     chosen = [mutant for mutant in chosen if mutant.key not in equivalent]
     if options.command == "list":
         print(*chosen, sep="\n")

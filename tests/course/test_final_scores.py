@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from docs.site.schemas import SCHEMAS
-from manyheads.course import load_course
+from manyheads.course import final_scores, load_course
 from manyheads.course.course_yaml_schema import (
     LatePolicy,
     duration,
@@ -20,12 +20,21 @@ from manyheads.course.course_yaml_schema import (
     read_moment,
     shown_moment,
 )
-from manyheads.course.final_scores import NAME, Dates, Decisions, final, of_the_absent
+from manyheads.course.final_scores import (
+    NAME,
+    Dates,
+    Decisions,
+    dates_of,
+    final,
+    of_the_absent,
+    with_excuses,
+)
 from manyheads.files import CourseFault
 from manyheads.report.class_summary import sentences
 from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import Result, with_total
 
+from .conftest import exercise as exercise_of
 from .conftest import result
 
 Decide = Callable[..., Decisions]
@@ -202,6 +211,23 @@ def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
     assert final(unrelated, decide()) is unrelated
 
 
+def test_a_decision_counts_where_the_assignment_has_no_due_date(decide: Decide) -> None:
+    variance = exercise_of("variance", ("values", 2, 2))
+    of_spread = result().model_copy(update={"assignment": "spread", "exercises": (variance,)})
+    decisions = decide("- {student: ada, assignment: spread, score: 0.5}\n")
+    assert final(of_spread, decisions).score == 0.5
+
+
+def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide: Decide) -> None:
+    rows = "- {student: ada, exercise: mean, excused: true}\n"
+    rows += "- {student: ada, exercise: median, score: 1}\n"
+    late = result(handed_in=SECOND_DAY)
+    excused = with_excuses(late, decide(rows))
+    assert (excused.score, excused.max_score) == (6, 6)
+    assert [exercise.excused for exercise in excused.exercises] == [True, False]
+    assert excused.adjustments == ()
+
+
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
     of_bela, of_chen = (
         "student: bela, exercise: mean, score: 3",
@@ -214,6 +240,8 @@ def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Deci
         "missing"
     }
     assert (chen.student, chen.is_excused, chen.max_score) == ("chen", True, 0)
+    assert bela.adjustments == ()
+    assert [adjustment.rule for adjustment in chen.adjustments] == ["excused"]
 
 
 def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(
@@ -467,7 +495,16 @@ def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
 
 
 def test_without_a_file_nothing_is_decided(course: Path) -> None:
-    assert Decisions.of_course(load_course(course)).rows == ()
+    decisions = Decisions.of_course(load_course(course))
+    assert (decisions.rows, decisions.zone) == ((), "Europe/Berlin")
+
+
+def test_a_zone_that_this_system_does_not_know_is_told(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(final_scores, "zone_named", lambda name: None)
+    with pytest.raises(CourseFault, match=r"^Europe/Berlin is not known here.*pip install tzdata$"):
+        dates_of(load_course(course))
 
 
 def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
