@@ -15,6 +15,7 @@ import pytest
 from manyheads.report.class_summary import NOT_HELD, UNEXPLAINED, ClassList, ClassView
 from manyheads.report.report_content import Labels
 from manyheads.report.score_exports import FORMATS, gradescope_files
+from manyheads.report.score_exports import cell as cell_of
 from manyheads.result import (
     Adjustment,
     CheckResult,
@@ -128,6 +129,8 @@ def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_
         ["ben", "ben", "2", ""],
         ["dan", "dan", "", "3.25"],
     ]
+    nameless = Roster((Student("ben"),))
+    assert rows("canvas", BEN, roster=nameless)[2][0] == "ben"
 
 
 @pytest.mark.parametrize(("zero", "cell"), [(False, ""), (True, "0")])
@@ -336,6 +339,11 @@ def cells_in(text: str) -> Iterator[str]:
     for separator in ",;\t|":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             yield from row
+
+
+def test_a_sign_with_a_stroke_over_it_is_still_a_sign() -> None:
+    """U+0338 makes one letter of both, ≠, in a text that is normalised as a whole."""
+    assert cell_of("=\u03381+1") == "'=\u03381+1"
 
 
 def is_formula(cell: str) -> bool:

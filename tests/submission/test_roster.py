@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.files import CourseFault
-from manyheads.submission.roster_and_times import LARGEST, Roster, Student, read_roster
+from manyheads.submission.download_layouts import Person
+from manyheads.submission.roster_and_times import LARGEST, People, Roster, Student, read_roster
 
 
 def read(tmp_path: Path, text: str | bytes) -> Roster:
@@ -101,6 +102,7 @@ def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, stude
         ),
         pytest.param('id,name\nada,Ada\nbela,"Bela\n', 3, id="in the last line"),
         pytest.param('id,"name\nada,Ada\n', 1, id="in the heading"),
+        pytest.param('id,Notes\nada,"late\nbela,ill"\n', 2, id="in a note beside one column"),
     ],
 )
 def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
@@ -132,6 +134,11 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
             id="Spanish",
         ),
         pytest.param("Na\u202eme,学号", r"'Na\u202eme', '学号'", id="with what nobody sees"),
+        pytest.param(
+            ",".join("abcdefghijklm"),
+            ", ".join(f"'{name}'" for name in "abcdefghijkl"),
+            id="twelve of many",
+        ),
     ],
 )
 def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
@@ -166,6 +173,51 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
         f"{tmp_path / 'roster.csv'}, of which these columns are read: 'Student' as name, 'ID' as "
         "canvas_id, 'SIS User ID' as sis_id, 'SIS Login ID' as login, 'Section' as section"
     )
+    assert "('x', 'y', 'z') is on the roster" in roster.knows_nobody(["x", "y", "z"])
+
+
+BELA = Student("bela", name="Bela Hopper", login="bh2", github="hopper", group="Red team")
+CHEN = Student("chen", name="Chen Li", group="Red team")
+DARA = Student("dara", name="Dara Khan", group="Blue team")
+
+
+@pytest.mark.parametrize(
+    ("person", "folders"),
+    [
+        pytest.param({"logins": ("bh2",)}, ("bela",), id="a login"),
+        pytest.param({"logins": ("Bela Hopper_bh2",)}, ("bela",), id="a login behind the name"),
+        pytest.param({"logins": ("Somebody_bh2",)}, ("folder",), id="behind another name"),
+        pytest.param({"ids": (("github", "hopper"),)}, ("bela",), id="an account"),
+        pytest.param({"ids": (("github", "red-team"),)}, ("bela", "chen"), id="of a group"),
+        pytest.param({"ids": (("login", "red-team"),)}, ("folder",), id="a login like a group"),
+        pytest.param({"name": "Red team"}, ("bela", "chen"), id="a group"),
+        pytest.param({"name": "Hopper, Bela"}, ("bela",), id="a name"),
+    ],
+)
+def test_a_person_gets_the_folders_of_the_roster(person, folders):
+    people = People(Roster((BELA, CHEN, DARA)))
+    assert people.folders_of(Person("Canvas", "key", "folder", **person)) == folders
+    if folders == ("folder",):
+        assert people.notes["folder"].startswith("is not on the roster: no id, e-mail address")
+    else:
+        assert people.notes == {}
+
+
+@pytest.mark.parametrize(
+    ("platform", "name", "is_noted"),
+    [
+        pytest.param("Canvas", "green team", True, id="another group's name"),
+        pytest.param("Canvas", "blueteam", False, id="the group's name"),
+        pytest.param("Canvas", "khandara", False, id="the student's name"),
+        pytest.param("Canvas", "", False, id="no name"),
+        pytest.param("Moodle", "green team", False, id="another platform"),
+    ],
+)
+def test_a_number_of_one_student_with_the_name_of_a_group_is_noted(platform, name, is_noted):
+    people = People(Roster((BELA, CHEN, DARA)))
+    person = Person(platform, "key", "folder", name, (("id", "dara"),))
+    assert people.folders_of(person) == ("dara",)
+    assert ("dara" in people.notes) == is_noted
 
 
 @pytest.mark.parametrize(
