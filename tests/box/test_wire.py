@@ -13,6 +13,7 @@ from manyheads.box.worker import wire
 from manyheads.box.worker.messages import (
     DEPTH,
     ELEMENTS,
+    MOST_AXES,
     ORDER,
     SIDES,
     SLICES,
@@ -28,6 +29,7 @@ TENSORS = {
     "numbers behind three bytes": (torch.tensor([True, False, True]), torch.arange(4.0).double()),
     "a number without axes": (torch.tensor(2.5),),
     "nothing": (torch.zeros(3, 0), torch.ones(2)),
+    "as many axes as there may be": (torch.arange(2.0).view([1] * (MOST_AXES - 1) + [2]),),
     "half precision": (torch.arange(3).bfloat16(), torch.arange(3).half(), torch.ones(2)),
     "integers": (
         torch.tensor([[1, -2]]),
@@ -55,6 +57,15 @@ def trickle(data: bytes, at_once: int) -> io.BufferedReader:
     raw = Trickle(data)
     raw.at_once = at_once
     return io.BufferedReader(raw)
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_the_numbers_of_a_message_begin_at_a_multiple_of_eight_bytes(length: int) -> None:
+    assert len(wire.header("x" * length, [torch.ones(2)])) % 8 == 0
+
+
+def test_a_message_has_only_what_its_sender_has_set() -> None:
+    assert wire.to_body(Call("double", kwargs={}), []) == {"$": "Call", "subject": "double"}
 
 
 def same(a: Tensor, b: object) -> bool:
@@ -195,3 +206,13 @@ def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]
     ):
         with pytest.raises(BadReply, match=says):
             read_traced(pack_body(body, body_tensors))
+
+
+@pytest.mark.parametrize("shape", [[1 << 40, 0], [0, -1], [0] * (MOST_AXES + 1)])
+def test_a_shape_out_of_bounds_is_not_read_even_without_numbers(shape: list[int]) -> None:
+    message = wire.encode((torch.zeros(0),))[wire.LENGTH.size :]
+    length = int.from_bytes(message[:8], "little")
+    header = message[8:].replace(b'"shape": [0]', b'"shape": ' + str(shape).encode())
+    payload = (length + len(header) - len(message[8:])).to_bytes(8, "little") + header
+    with pytest.raises(ValueError, match="out of bounds"):
+        wire.unpack(bytearray(payload))
