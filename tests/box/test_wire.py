@@ -66,6 +66,9 @@ def test_the_numbers_of_a_message_begin_at_a_multiple_of_eight_bytes(length: int
 
 def test_a_message_has_only_what_its_sender_has_set() -> None:
     assert wire.to_body(Call("double", kwargs={}), []) == {"$": "Call", "subject": "double"}
+    equal_to_its_default: Any = 0  # which is False
+    body = wire.to_body(Call("double", second=equal_to_its_default), [])
+    assert body == {"$": "Call", "subject": "double", "second": 0}
 
 
 def same(a: Tensor, b: object) -> bool:
@@ -216,3 +219,16 @@ def test_a_shape_out_of_bounds_is_not_read_even_without_numbers(shape: list[int]
     payload = (length + len(header) - len(message[8:])).to_bytes(8, "little") + header
     with pytest.raises(ValueError, match="out of bounds"):
         wire.unpack(bytearray(payload))
+
+
+class WithOwnDetach(Tensor):
+    """A tensor of an attempt."""
+
+    def detach(self) -> Tensor:
+        raise AssertionError("the attempt's code was called")
+
+
+def test_a_tensor_of_an_attempts_class_is_sent_without_calling_its_code() -> None:
+    bare = wire.bare(torch.ones(2).as_subclass(WithOwnDetach))
+    assert type(bare) is Tensor
+    assert bare.tolist() == [1, 1]
