@@ -73,13 +73,16 @@ def run_tests(folder: Path, module: str, timeout: float) -> int:
         file = getattr(sys.modules.get(package), "__file__", None) or str(folder)
         os._exit(code if Path(file).is_relative_to(folder) else WRONG_IMPORT)
     end = time.monotonic() + timeout
-    while (status := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
-        time.sleep(0.02)
-    if status == (0, 0):
-        os.killpg(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        return 1
-    return os.waitstatus_to_exitcode(status[1])
+    status = (0, 0)
+    try:
+        while status == (0, 0) and time.monotonic() < end:
+            time.sleep(0.02)
+            status = os.waitpid(pid, os.WNOHANG)
+    finally:  # also if this run is interrupted
+        if status == (0, 0):
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return 1 if status == (0, 0) else os.waitstatus_to_exitcode(status[1])
 
 
 def _start_worker(root: Path, temporary: str) -> None:
