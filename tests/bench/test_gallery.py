@@ -1,0 +1,56 @@
+"""The gallery measures each mistake beside the right attention, from the same first weights."""
+
+import pytest
+
+from bench.gallery import (
+    OTHER_RIGHT,
+    RIGHT,
+    WRONG_ENTRIES,
+    Entry,
+    Outcome,
+    exercise,
+    table,
+    train,
+)
+from manyheads.diagnosis import load_bank
+from tests.make import REPOSITORY
+
+NO_MASK = Entry("mask_missing")
+
+
+@pytest.mark.parametrize(
+    ("writing", "words"),
+    [
+        ((1.7, 1.8), "**+0.25** (+0.20 to +0.30)"),
+        ((1.7, 1.49), "nothing measurable (−0.01 to +0.20)"),
+        ((1.51, 1.52), "nothing measurable (+0.01 to +0.02)"),
+    ],
+)
+def test_a_difference_counts_if_seeds_agree_and_luck_makes_less(writing, words):
+    rights = {RIGHT.id: Outcome(1.4, 1.5, ""), OTHER_RIGHT.id: Outcome(1.4, 1.52, "")}
+    seeds = [{**rights, NO_MASK.id: Outcome(1.0, loss, "", 2.0)} for loss in writing]
+    assert f"{words} | 2.00 |" in [*table([NO_MASK], seeds)][-1]
+
+
+def test_the_page_has_a_row_for_each_entry():
+    page = (REPOSITORY / "docs" / "gallery.md").read_text(encoding="utf-8")
+    texts = load_bank(exercise()).texts
+    for entry in WRONG_ENTRIES:
+        assert f"\n| {texts[entry.id].title} " in page
+
+
+def test_mistakes_start_with_the_weights_of_the_right_one(monkeypatch):
+    monkeypatch.setattr("bench.gallery.WINDOWS", 16)
+    monkeypatch.setattr("bench.gallery.CHARACTERS", 9)
+    trained, learned = train(RIGHT, 0, 8)
+    start, _ = train(RIGHT, 0, 1)
+    equal, unregistered, no_mask = (
+        train(Entry(id_), 0, 1, learned)[0]
+        for id_ in ("delegated", "params_not_registered", NO_MASK.id)
+    )
+    assert trained.writing < start.writing
+    assert equal.transplanted == pytest.approx(trained.writing, abs=1e-4)
+    assert equal.learning == pytest.approx(start.learning, abs=1e-5)
+    assert unregistered.learning == pytest.approx(start.learning, abs=1e-5)
+    assert unregistered.transplanted is None
+    assert no_mask.learning != pytest.approx(start.learning, abs=1e-3)
