@@ -346,77 +346,122 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
     """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     demand_right_attempts(catalogue, exercise)
-    mutant_run = MutantRun(catalogue, exercise, recorded)
-    hidden = [outcome.id for outcome in recorded.outcomes]
-    stored_replies, groups = [*map(Replies, recorded.fingerprints)], list(recorded.groups.values())
-
-    def violated_oracles(answers: Sequence[Asked]) -> ViolatedOracles:
-        return oracles_violated_by([answer.observed for answer in answers], groups)
-
-    subjects = list[LabelledProgram]()
-    # The fields of replies in which a right attempt differs from the reference. No check compares
-    # them.
-    disputed = set[tuple[int, ReplyField]]()
-    for path in exercise.right_attempts():
-        with _must_end(exercise, f"the right attempt {path.name}", path, path):
-            answers = answers_of(recorded, namespace_of(path))
-        observed_replies = [answer.observed for answer in answers]
-        disputed |= {
-            (i, f)
-            for i, observed in enumerate(observed_replies)
-            for f in REPLY_FIELDS
-            if not observed.actual.agrees(observed.expected, (f,))
-        }
-        subjects.append(LabelledProgram(frozenset(), violated_oracles(answers), is_right=True))
-    for path in exercise.wrong_attempts():  # no mutant stands for them
-        namespace = namespace_of(path)
-        with _must_end(exercise, f"the wrong attempt {path.name}", path, path):
-            answers = answers_of(recorded, namespace)
-            failed = _failed_checks(hidden, mutant_run.kill_row(namespace, answers))
-        subjects.append(LabelledProgram(failed, violated_oracles(answers)))
-    behaviours, results = list[object](), list[_MutantResult]()
-    for mutant in bank.mutants:
-        with _must_end(
-            exercise, f"the mutant {mutant.id}", exercise.solution, exercise.misconceptions
-        ):
-            answers = answers_of(recorded, mutant.namespace)
-            behaviour = mutant.id, [answer.observed.actual for answer in answers]
-            result = results[behaviours.index(behaviour)] if behaviour in behaviours else None
-            # Reuse the result of a mutant with the same misconception and the same replies, unless
-            # all its replies are the reference's or decided by chance.
-            if result is None or not any(result.indices):
-                result = _MutantResult(
-                    mutant_run.kill_row(mutant.namespace, answers),
-                    store_replies(stored_replies, mutant.namespace, answers),
-                    violated_oracles(answers),
-                )
-        behaviours.append(behaviour)
-        results.append(result)
-    mutants = list[RecordedMutant]()
-    for mutant, result in zip(bank.mutants, results, strict=True):
-        indices, violations = without_rounding(stored_replies, result.indices, result.violations)
-        mutants.append(RecordedMutant(mutant.id, indices))
-        failed = _failed_checks(hidden, result.row)
-        subjects.append(LabelledProgram(failed, violations, mutant.id))
-    replies = tuple(tuple(call_replies.every) for call_replies in stored_replies)
+    programs = _LabelledPrograms(catalogue, exercise, recorded)
+    disputed = programs.add_right_attempts()
+    programs.add_wrong_attempts()
+    results = programs.add_mutants(bank)
+    replies = tuple(tuple(call_replies.every) for call_replies in programs.stored_replies)
     recording = FaultDictionary(
         exercise=exercise.id,
         stub=Source("", stub_of(exercise)).code_digest,
-        checks=_checks(recorded, replies, disputed, subjects),
+        checks=_checks(recorded, replies, disputed, programs.labelled),
         calls=recorded.calls,
         expected=recorded.expected,
         replies=replies,
-        mutants=tuple(mutants),
+        mutants=tuple(programs.mutants),
         words=words_of(bank),
-        hidden=tuple(hidden),
+        hidden=tuple(programs.hidden),
         kills=tuple(result.row for result in results),
-        pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
+        pairs=recorded_pairs(bank, recorded.calls, replies, programs.mutants),
         sweeps=recorded_curves(bank, recorded),
         key=key_of(exercise),
         drawn=recorded.drawn,
         conditions=recorded.conditions,
     )
     return save(replace(recording, weights=recorded_weights(exercise, recording)))
+
+
+class _LabelledPrograms:
+    """Right attempts, wrong attempts and mutants, with what the hidden checks say of each.
+
+    The oracles of the visible checks are chosen by them.
+
+    Attributes:
+        hidden: the ids of the hidden checks.
+        stored_replies: for each recorded call, the different replies of the mutants.
+        labelled: the programs, in the order in which they were added.
+        mutants: the mutants, as the fault dictionary has them.
+    """
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
+        self._exercise = exercise
+        self._recorded = recorded
+        self._mutant_run = MutantRun(catalogue, exercise, recorded)
+        self._groups = list(recorded.groups.values())
+        self.hidden = [outcome.id for outcome in recorded.outcomes]
+        self.stored_replies = [*map(Replies, recorded.fingerprints)]
+        self.labelled: list[LabelledProgram] = []
+        self.mutants: list[RecordedMutant] = []
+
+    def add_right_attempts(self) -> set[tuple[int, ReplyField]]:
+        """Add the right attempts.
+
+        Returns:
+            The fields of replies in which one of them differs from the reference, each with the
+            index of its call. No check compares them.
+        """
+        disputed = set[tuple[int, ReplyField]]()
+        for path in self._exercise.right_attempts():
+            with _must_end(self._exercise, f"the right attempt {path.name}", path, path):
+                answers = answers_of(self._recorded, namespace_of(path))
+            for i, answer in enumerate(answers):
+                actual, expected = answer.observed.actual, answer.observed.expected
+                disputed |= {(i, f) for f in REPLY_FIELDS if not actual.agrees(expected, (f,))}
+            violations = self._violated_oracles(answers)
+            self.labelled.append(LabelledProgram(frozenset(), violations, is_right=True))
+        return disputed
+
+    def add_wrong_attempts(self) -> None:
+        """Add the wrong attempts that no mutant stands for."""
+        for path in self._exercise.wrong_attempts():
+            namespace = namespace_of(path)
+            with _must_end(self._exercise, f"the wrong attempt {path.name}", path, path):
+                answers = answers_of(self._recorded, namespace)
+                row = self._mutant_run.kill_row(namespace, answers)
+            failed = _failed_checks(self.hidden, row)
+            self.labelled.append(LabelledProgram(failed, self._violated_oracles(answers)))
+
+    def add_mutants(self, bank: Bank) -> list[_MutantResult]:
+        """Add the mutants, and return the result of each, in the order of the bank.
+
+        A reply that rounding decides is known as such only after all mutants have answered.
+        """
+        results = self._results_of(bank)
+        for mutant, result in zip(bank.mutants, results, strict=True):
+            indices, violations = without_rounding(
+                self.stored_replies, result.indices, result.violations
+            )
+            self.mutants.append(RecordedMutant(mutant.id, indices))
+            failed = _failed_checks(self.hidden, result.row)
+            self.labelled.append(LabelledProgram(failed, violations, mutant.id))
+        return results
+
+    def _results_of(self, bank: Bank) -> list[_MutantResult]:
+        """Return the result of each mutant.
+
+        A mutant gets the result of an earlier one with the same misconception and the same replies,
+        unless all its replies are the reference's or decided by chance.
+        """
+        solution, misconceptions = self._exercise.solution, self._exercise.misconceptions
+        behaviours = list[object]()
+        results = list[_MutantResult]()
+        for mutant in bank.mutants:
+            with _must_end(self._exercise, f"the mutant {mutant.id}", solution, misconceptions):
+                answers = answers_of(self._recorded, mutant.namespace)
+                behaviour = mutant.id, [answer.observed.actual for answer in answers]
+                result = results[behaviours.index(behaviour)] if behaviour in behaviours else None
+                if result is None or not any(result.indices):
+                    result = _MutantResult(
+                        self._mutant_run.kill_row(mutant.namespace, answers),
+                        store_replies(self.stored_replies, mutant.namespace, answers),
+                        self._violated_oracles(answers),
+                    )
+            behaviours.append(behaviour)
+            results.append(result)
+        return results
+
+    def _violated_oracles(self, answers: Sequence[Asked]) -> ViolatedOracles:
+        return oracles_violated_by([answer.observed for answer in answers], self._groups)
 
 
 def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int, StepWeights]:
