@@ -18,7 +18,7 @@ from ..course import Course, CourseError
 from ..files import CourseFault, os_error_as_fault, write_whole
 from ..judge.results_folder import read_changed_points
 from ..printable_text import visible_line
-from ..report.class_summary import sentences
+from ..report.class_summary import ClassView, sentences
 from ..report.feedback_archives import FOLDER, feedback_archives, feedback_folders
 from ..report.report_content import count_with_noun
 from ..report.score_exports import (
@@ -210,19 +210,7 @@ def export(
         is_decided=gradebook is not None,
     )
     if format in WITHOUT_EXPLANATIONS:
-        _write_to_stderr(
-            "decided",
-            (
-                f"{result.student}: {sentence}"
-                for result in view.results
-                for sentence in sentences(result, view.labels)
-            ),
-        )
-        strangers = view.members.strangers(view.by_student)
-        next_step = "Next: complete the roster, if that is a mistake"
-        _write_to_stderr(
-            "left out", (f"{name} is not on the roster. {next_step}" for name in strangers)
-        )
+        _write_explanations(view)
     _write_to_stderr("excused", excuses_without_a_word(view, format))
     if out is None and format == "gradescope":
         raise CourseFault(
@@ -248,6 +236,20 @@ def export(
         next_step = "Next: course grade again, and do what it says, then this"
         print(f"There are no points for that{blank}. {next_step}", file=sys.stderr)
         raise Exit(1)
+
+
+def _write_explanations(view: ClassView) -> None:
+    """Write to standard error which rules changed a score, and who is not on the roster."""
+    decided = (
+        f"{result.student}: {sentence}"
+        for result in view.results
+        for sentence in sentences(result, view.labels)
+    )
+    _write_to_stderr("decided", decided)
+    strangers = view.members.strangers(view.by_student)
+    next_step = "Next: complete the roster, if that is a mistake"
+    left_out = (f"{name} is not on the roster. {next_step}" for name in strangers)
+    _write_to_stderr("left out", left_out)
 
 
 def _write_to_stderr(label: str, messages: Iterable[str]) -> None:

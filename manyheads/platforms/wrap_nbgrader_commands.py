@@ -157,15 +157,9 @@ def _autograde(
     with_submission = {submission.student for submission in work.submissions}
     selected = [s for s in work.submissions if fnmatchcase(s.student, directory.student_id)]
     work = replace(work, submissions=selected)
-    for entry in work.not_graded:
-        # A whole folder that is left out is worth a warning. nbgrader copies other files, and warns
-        # of none.
-        report = log.info if "/" in entry.path else log.warning
-        report(str(entry))
+    _log_not_graded(work, log)
     decisions = Decisions.of_course(course)
-    on_roster = set[str]()
-    if course.file.roster:
-        on_roster = {student.id for student in read_roster(root / course.file.roster).students}
+    on_roster = _students_on_roster(course)
     names = on_roster | {folder.name for folder in handed_in.iterdir()}
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
@@ -183,14 +177,42 @@ def _autograde(
         judge = stack.enter_context(closing(SteadyJudge(plan)))
         judge.wait()
         grading = Grading(assignment, judge, writer, decisions, work)
-        preprocessors = [grading, "nbgrader.preprocessors.CheckCellMetadata"]
-        if assignment.row.due is None:  # then nbgrader itself computes penalties
-            preprocessors.insert(1, "nbgrader.preprocessors.AssignLatePenalties")
-        converter.autograde_preprocessors = preprocessors
+        converter.autograde_preprocessors = _preprocessors(assignment, grading)
         stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
         directory.submitted_directory = str(staged.relative_to(root))
         start()
         grading.enter_absent(matching(sorted(on_roster - with_submission), directory.student_id))
+    _report_grading(grading, log)
+
+
+def _log_not_graded(work: ToGrade, log: Any) -> None:
+    """Log each file that is not graded. A whole folder that is left out is worth a warning.
+
+    nbgrader copies other files, and warns of none.
+    """
+    for entry in work.not_graded:
+        report = log.info if "/" in entry.path else log.warning
+        report(str(entry))
+
+
+def _students_on_roster(course: Course) -> set[str]:
+    """Return the ids of the course's roster, or none if it has no roster."""
+    if not course.file.roster:
+        return set()
+    return {student.id for student in read_roster(course.root / course.file.roster).students}
+
+
+def _preprocessors(assignment: Assignment, grading: Grading) -> list[Any]:
+    """Return nbgrader's preprocessors in their order, with the grading in the box as the first."""
+    if assignment.row.due is not None:
+        return [grading, "nbgrader.preprocessors.CheckCellMetadata"]
+    # nbgrader itself computes penalties
+    late_penalties = "nbgrader.preprocessors.AssignLatePenalties"
+    return [grading, late_penalties, "nbgrader.preprocessors.CheckCellMetadata"]
+
+
+def _report_grading(grading: Grading, log: Any) -> None:
+    """Log the faults of the grader. Raises CourseFault if an exercise is not graded."""
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.excused:
