@@ -163,7 +163,7 @@ class Asked:
 
 
 class _Witness(LocalRecordingRunner):
-    """Trusted code under the hidden checks. It does not repeat calls that are recorded already."""
+    """Runs trusted code for the hidden checks, without executing recorded calls again."""
 
     def __init__(
         self, namespace: Namespace, memory: ReplayCache, recorded_replies: Mapping[int, Reply]
@@ -172,9 +172,10 @@ class _Witness(LocalRecordingRunner):
         self._memory, self._known = memory, recorded_replies  # its replies, by the ids of the calls
 
     def execute(self, call: Call) -> Reply:
-        """Return the reply to a call, the same object for equal replies, and record the exchange.
+        """Return the reply to a call, and record it.
 
-        The replay cache looks up the next action of a check by this object.
+        Equal replies are one object (see `ReplayCache.read`). The replay cache uses its `id()` as
+        the key for the next step of the check.
         """
         reply = self._known.get(id(call)) or reply_in_default_dtype(
             self._runner, call, self._runner.execute(call)
@@ -248,8 +249,8 @@ def store_replies(
 
     A reply that chance or rounding may decide is not stored. In place of an index, the list has
     None for chance and the reply itself for rounding. To see what rounding decides, the inputs are
-    nudged, but equal numbers are no longer equal then. If no stored reply differs from the
-    reference's, the mistake may be about equal numbers: the inputs are then nudged once more, and
+    nudged, which makes equal numbers unequal. If no stored reply differs from the reference's,
+    the mistake may be about equal numbers. Then the inputs are nudged in another way, by which
     equal numbers stay equal.
 
     Args:
@@ -292,12 +293,13 @@ def _store_if_fixed(
 def without_rounding(
     stored_replies: Sequence[Replies], indices: Sequence[StoredIndex], broken: ViolatedOracles
 ) -> tuple[tuple[int | None, ...], ViolatedOracles]:
-    """Return the indices of one mutant's replies, and its violations, without those by rounding.
+    """Return a mutant's reply indices and violations, without those that rounding may decide.
 
-    A reply that rounding may decide becomes None, unless another mutant gives it for sure: another
-    processor would compute other numbers. A violation is dropped if such a reply is in its group of
-    calls. Random numbers need no such rule, because they are drawn from the call's seed and are the
-    same everywhere.
+    A reply that rounding may decide becomes None, because another processor would compute other
+    numbers. But it gets the index of a stored reply that is equal, if another mutant has given one.
+    A violation is dropped if its group of calls has a reply that became None in this way. Random
+    numbers need no such rule, because they are drawn from the call's seed and are the same
+    everywhere.
 
     Args:
         stored_replies: The different replies to every call, after all mutants have answered.

@@ -247,9 +247,10 @@ def _record_all(
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield each exercise with its computed files, as soon as these are recorded.
 
-    With several jobs and exercises, new processes record, the exercise with the most mutants first;
-    otherwise this process does. An exception in one process ends the others at once, as Ctrl-C
-    does. Raises CourseFault if a process ends.
+    With several jobs and several exercises, new processes record them, and begin with the exercise
+    that has the most mutants. Otherwise this process records them, in the given order. An exception
+    in one process ends the others at once, and so does Ctrl-C. Raises CourseFault if a new process
+    ends before it is done.
     """
     jobs = min(jobs, len(exercises))
     if jobs <= 1:

@@ -1,6 +1,6 @@
 """The commands that read results: `course report`, `export` and `feedback`.
 
-These commands count a class by dates, decisions and roster, as `course grade` does at its end.
+These commands apply due dates, decisions and the roster, as `course grade` does at its end.
 """
 
 from __future__ import annotations
@@ -187,13 +187,14 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
-    Scores are what counts by the course's dates and overrides.yaml. What is not graded is blank,
-    and is named on standard error; then the exit status is 1. Where a format has no place for
-    words, who got what by which rule is said on standard error.
+    The scores are those that count, after due dates and overrides.yaml. If something is not
+    graded, it has no score, standard error lists it, and the exit status is 1. Canvas and Moodle
+    have no cell for a reason: for them, standard error lists which student's score was changed, and
+    by which rule.
 
-    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the
-    class has a row: 0 or a blank for whoever handed in nothing, as `not_handed_in` in course.yaml
-    says.
+    With a roster, the files for Canvas and Moodle have the ids by which these find a student, and
+    everybody in the class has a row. A student who handed in nothing gets 0 or a blank, as
+    `not_handed_in` in course.yaml says.
 
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
@@ -268,11 +269,11 @@ def feedback(
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Write each student's feedback, to hand out: pages and Markdown, by what counts.
+    """Write each student's feedback, to hand out: pages and Markdown, with the scores that count.
 
-    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from
-    Moodle or Canvas there is a zip for each assignment, too, with the names that they gave: upload
-    it as Moodle's feedback files, or as Canvas' submissions.
+    The folders are named as nbgrader names them: `OUT/feedback/STUDENT/ASSIGNMENT/`. If `course
+    collect` took files from Moodle or Canvas, there is also a zip for each assignment, with the
+    names that the platform gave: upload it as Moodle's feedback files, or as Canvas' submissions.
 
     Example: `course feedback results --out home --submitted submitted`
     """

@@ -68,7 +68,7 @@ def parametric_mutants(response: Response) -> list[Candidate]:
 
 
 def recorded_pairs(response: Response) -> list[Candidate]:
-    """Return two mutants that explain the syndrome or one of its `reductions` together.
+    """Return two mutants that together explain the syndrome, or one of its `reductions`.
 
     See `explaining_pair`, which may add a third mutant or return only one. At least MIN_WRONG calls
     must be wrong.
@@ -95,9 +95,10 @@ def explain(response: Response, *, tries_pairs: bool = True) -> list[Candidate]:
 def near_matches(response: Response) -> list[Candidate]:
     """Return the only misconception that matches all but a few calls, or none.
 
-    One mistake written in two ways differs in edge cases, such as a size of 1 or a sum close to 0.
-    Exceptions alone are too little evidence: the more wrong answers there are, the more calls may
-    differ. None of the `fixed_number_misconceptions` is returned.
+    If an attempt and a mutant make the same mistake in different code, they may differ in edge
+    cases, such as a size of 1 or a sum close to 0. The more calls and the more wrong answers there
+    are, the more calls may differ. Exceptions do not count as answers: alone, they are too little
+    evidence. None of the `fixed_number_misconceptions` is returned.
     """
     calls = sorted(response.calls & response.written.keys())
     wrong_answers = sum(e.reply.raised is None for e in response.syndrome.values())
@@ -116,10 +117,11 @@ def near_matches(response: Response) -> list[Candidate]:
 
 
 def exceptions_of_one_kind(response: Response) -> list[Candidate]:
-    """Return the only misconception that explains the response if sizes in messages may differ.
+    """Return the one misconception that explains the response, ignoring sizes in messages, or none.
 
-    One mistake written in two ways raises with two messages. Return none if there are several
-    misconceptions or alternatives, or if all wrong calls raise: exceptions alone are too little
+    If an attempt and a mutant make the same mistake in different code, the messages of their
+    exceptions may name different sizes. Return none if the explanation needs several misconceptions
+    or has alternatives. Return none also if all wrong calls raise: exceptions alone are too little
     evidence.
     """
     if all(observation.reply.raised for observation in response.syndrome.values()):
@@ -184,9 +186,9 @@ def exceptions_before_answers(response: Response) -> list[Candidate]:
 
 
 def _stop_and_answer(response: Response) -> list[Candidate]:
-    """Return the only candidate for the exceptions, and that for the wrong answers, or none.
+    """Return one candidate for the exceptions and one for the wrong answers, or none.
 
-    Their misconceptions and alternatives must differ.
+    Each must be the only one for its calls. Their misconceptions and alternatives must differ.
     """
     stopped = {i for i, e in response.syndrome.items() if e.actual.raised is not None}
     answered = response.syndrome.keys() - stopped
@@ -264,9 +266,10 @@ def smallest_cover(response: Response, calls: Set[int] | None = None) -> list[Ca
     """Return mutants that together explain the syndrome, or its part in `calls`, or none.
 
     This is a greedy set cover: in each step the mutant that explains most of the unexplained calls
-    is taken. Only mutants that are consistent with the response take part. Its misconception is a
-    candidate; mutants that explain exactly the same calls give its alternatives. If some call
-    remains unexplained, or if the evidence is too little (`_is_enough_evidence`), return none.
+    is taken. The misconception of this mutant is a candidate, and mutants that explain exactly the
+    same calls give its alternatives. Only mutants that are consistent with the response take part.
+    If some call remains unexplained, or if the evidence is too little (`_is_enough_evidence`),
+    return none.
     """
     syndrome = {i: e for i, e in response.syndrome.items() if calls is None or i in calls}
     explained = _calls_by_mutant(response, syndrome)
@@ -345,10 +348,10 @@ def on_a_sweep(response: Response, *, accepts_recorded: bool = False) -> list[Ca
 
     Args:
         response: the response.
-        accepts_recorded: whether a recorded mutant may have the number. False: no, because
-            `mutants` has already compared that mutant in all calls. True: yes, but then the right
-            numbers must be known to differ: if they are all the same, a fixed number imitates many
-            mistakes.
+        accepts_recorded: whether a recorded mutant of the same misconception may reply as the
+            attempt does. It may not by default, because `mutants` has already compared that mutant
+            in all calls. If it may, the right numbers must be known to differ: if they are all
+            the same, a fixed number imitates many mistakes.
     """
     for sweep in response.recording.sweeps:
         if _explains(sweep, response, accepts_recorded):
@@ -375,17 +378,19 @@ def fixed_number_misconceptions(recording: FaultDictionary) -> Set[str]:
 
 
 def _explains(sweep: Sweep, response: Response, accepts_recorded: bool) -> bool:
-    """Return whether one number of a sweep explains the whole syndrome.
+    """Return whether a parametric mutant with one number explains the whole syndrome.
 
-    1. Each wrong call detects the parametric mutant with some number. The sweep has replies to at
-       least one wrong call.
+    All of these must hold. Here, the sweep's calls are those to which the response has a reply.
+
+    1. Each wrong call is one in which the mutant is wrong for at least one of its recorded numbers.
+       At least one wrong call is a call of the sweep.
     2. The attempt's replies to the sweep's calls differ from the reference's in numbers only.
-    3. No recorded mutant replies to all the sweep's calls as the attempt does. With
-       `accepts_recorded`, mutants of the sweep's misconception may.
-    4. One number gives the attempt's replies to all the sweep's calls, and two calls at least
-       determine it.
-    5. The right number varies between the calls that determine it. If it is not known whether it
-       does, `accepts_recorded` must be False.
+    3. No recorded mutant gives the attempt's replies to all the sweep's calls. With
+       `accepts_recorded`, mutants of the sweep's own misconception are allowed to.
+    4. With one number, the same for all the sweep's calls, the parametric mutant gives the
+       attempt's replies. At least two of the calls determine this number.
+    5. The right number is not the same in all calls that determine the number. If this is not
+       known, the condition holds only without `accepts_recorded`.
     """
     # 1.
     syndrome, with_reply = response.syndrome.keys(), response.calls & response.written.keys()

@@ -58,7 +58,8 @@ def explained_nondeterminism(response: Response) -> tuple[Set[int], Sequence[str
     (`_fitting_mutants`):
 
     1. Some are nondeterministic in all calls in which the attempt is. Return their misconception,
-       or none if they have several, and the nondeterministic calls of the one that has the fewest.
+       or none if they have several. The calls are the nondeterministic ones of the mutant that has
+       the fewest.
     2. Several dropouts may be active at once: some mutants are nondeterministic only in wrong calls
        in which only numbers differ; the answers to some call vary as dropout makes them vary; and
        some nondeterministic answer is no mere multiple of the right one. Return the misconceptions
@@ -110,10 +111,11 @@ def _fitting_mutants(
 def _varies_like_dropout(observation: ObservedReply) -> bool:
     """Return whether the answers to one call vary over its copies as dropout makes them vary.
 
-    The attempt's range over all copies is divided by the reference's. The quotient must be the same
-    for all numbers of some row of the last axis. Dropout of any rate does this for a position that
-    attends to a single other one. Noise and other weights do not. Return False if the reference's
-    dropout is not active in the call.
+    The range of a number is its maximum minus its minimum over all copies. The attempt's ranges are
+    divided by the reference's. In at least one row of the last axis, all quotients must be the
+    same, and above 0. With dropout of any rate, this is so at a position that attends to only one
+    position. With noise or other weights, it is not. Return False if the reference's dropout is not
+    active in the call.
     """
     tensors = _first_outputs(observation)
     if tensors is None or not _is_of_dropout(observation):
@@ -158,11 +160,11 @@ def _has_same_failures(
     wrong_calls: Set[int],
     random_calls: Set[int],
 ) -> bool:
-    """Return whether a mutant fails in the calls in which the attempt fails, with one allowance.
+    """Return whether a mutant fails in exactly the calls in which the attempt fails.
 
     A mutant fails in a call if its reply is nondeterministic, or differs from the reference's.
 
-    1. The allowance: the mutant may be nondeterministic in calls that the attempt answers rightly
+    1. One exception: the mutant may be nondeterministic in calls that the attempt answers rightly
        if no reply of the attempt to their function is nondeterministic. The attempt may avoid the
        effect there.
     2. If the attempt is nondeterministic in a call, the mutant must be, too. In a call with many

@@ -78,7 +78,7 @@ class ReplayCache:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the cache, between two attempts: a running check holds steps of the cache."""
+        """Empty the cache. No check may be running, because it would hold steps of the cache."""
         self.size = 0  # how many bytes are remembered
         self._replies_by_digest: dict[bytes, Reply] = {}  # keyed by the digest of their bytes
         # the same replies by their ids, and replies that a check has changed
@@ -382,9 +382,9 @@ class AttemptRunner:
     def load_into(self, connection: Connection) -> Raised | None:
         """Load the attempt in a process that has loaded another text.
 
-        Returns the exception that prevented it, or None. Raises AttemptEnded. Replies from there
-        may screen an attempt, and decide no verdict: the other text may have left data in the
-        process.
+        Returns the exception that prevented it, or None. Raises AttemptEnded. Replies of this
+        process may screen an attempt, but must not decide a verdict: the other text may have left
+        data in the process.
         """
         self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
@@ -525,14 +525,15 @@ class AttemptRunner:
         return with_known_names(reply, allowed_names)
 
     def _names_without_hidden_input(self, call: Call) -> frozenset[str]:
-        """Return the names that the attempt gives anyway, without hidden input.
+        """Return the names of parameters that the attempt chooses when it sees no hidden input.
 
-        They are those in its reply if it only builds the call's module, without tensors, in another
-        process that has met no other call. The current process is ended first. Later calls that
-        build an equal module get the same names.
+        `_without_chosen_names` compares a reply with them. To find them, the current process is
+        ended, and a fresh one builds the module of the call without its weights, and does nothing
+        else. The names in its reply are kept for later calls that build an equal module.
 
-        Returns no names if the call does more than build a module, after MOST_ASKED_FOR_NAMES such
-        processes, or if the process ends or cannot load the attempt.
+        Returns no names if the call does more than build one module from plain arguments
+        (`without_tensors`), if MOST_ASKED_FOR_NAMES such processes have run, or if the fresh
+        process ends or cannot load the attempt.
         """
         only_built = without_tensors(call)
         if only_built is None:

@@ -261,7 +261,7 @@ def _about_numbers(failure: Failure, replies: PublicReplies, *, has_misconceptio
 
 
 def _renamed_parameter(observation: ObservedReply) -> str:
-    """Return a sentence if a module has another parameter of the shape of a missing one, or "".
+    """Return a sentence if an extra parameter has the shape of a missing one; "" otherwise.
 
     Only the first missing parameter is considered, weights before biases.
     """
@@ -280,7 +280,7 @@ def _renamed_parameter(observation: ObservedReply) -> str:
 
 
 def _sizes_in(raised: Raised, calls: Sequence[ObservedReply], signatures: Signatures) -> str:
-    """Return a sentence on the sizes of a call that are in the message of its exception, or "".
+    """Return a sentence on the sizes of a call in its exception's message; "" if there are none.
 
     Args:
         raised: The exception.
@@ -318,7 +318,7 @@ VERY_LOW = -1e4  # a lower score counts as −∞
 
 
 def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence about wrong numbers, compared with the expected ones, or "".
+    """Return a sentence that compares wrong numbers with the expected ones; "" if none applies.
 
     A single number may be a multiple or a fraction of the expected one, or its negative. For a
     tensor the sentence is the first of these: it holds no shares (numbers that sum to 1, as a
@@ -347,7 +347,7 @@ def describe_wrong_numbers(actual: Tensor, expected: Tensor) -> str:
 
 
 def origin_of_numbers(observation: ObservedReply) -> str:
-    """Return a sentence about the origin of the first wrong number of an answer, or "".
+    """Return a sentence about the origin of an answer's first wrong number; "" if it is unknown.
 
     The origin is known if both the expected and the actual answer consist of numbers of one
     argument, moved to other positions. Only the first output is considered, if it has the expected
@@ -403,10 +403,15 @@ def _positions_in(argument: Tensor, answer: Tensor) -> Tensor | None:
 
 
 def _describe_ratio(actual: float, expected: float) -> str:
-    """Return a sentence if a number has the wrong sign, or is a multiple or fraction, or "".
+    """Return a sentence that compares a wrong number with the expected one; "" if none applies.
 
-    The factor is a whole number from 2 to MOST_TIMES, and both numbers have the same sign. There is
-    no sentence if 0 is expected, or if a number is not finite.
+    It is one of these:
+
+    1. The number is the negative of the expected one.
+    2. One of the two is a multiple of the other one, and they have the same sign. The factor is a
+       whole number from 2 to MOST_TIMES.
+
+    There is no sentence if 0 is expected, or if a number is not finite.
     """
     if not expected or not math.isfinite(actual) or not math.isfinite(expected):
         return ""
@@ -440,7 +445,7 @@ def _describe_broken_shares(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence if the numbers are shares although no shares are expected, or "".
+    """Return a sentence if the numbers are shares although none are expected; "" otherwise.
 
     If the expected numbers contain −∞, the sentence calls them scores.
     """
@@ -452,7 +457,7 @@ def _describe_shares_for_scores(actual: Tensor, expected: Tensor) -> str:
 
 
 def _describe_plus_infinity(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence if +∞ is among the numbers, and −∞ but no +∞ is expected, or "".
+    """Return a sentence if +∞ is among the numbers, and −∞ but no +∞ is expected; "" otherwise.
 
     The sentence says more if +∞ stands just where no −∞ is expected.
     """
@@ -476,7 +481,7 @@ def _are_shares(numbers: Tensor) -> bool:
 
 
 def _describe_inverted_mask(actual: Tensor, expected: Tensor) -> str:
-    """Return a sentence if exactly the scores that should be kept are hidden, or "".
+    """Return a sentence if exactly the scores that should be kept are hidden; "" otherwise.
 
     The scores that should be hidden must be kept, with numbers of the usual size.
     """

@@ -30,15 +30,17 @@ TIERS_SOONER = 2  # An edit on the line of an exception is tried this many tiers
 def candidates(
     source: Source, targets: Collection[str], raised_on: Collection[int] = ()
 ) -> list[LineEdit]:
-    """Return the edits of the code that calls of these targets reach, likely ones first.
+    """Return edits of the code that may run in calls of the targets, likely ones first.
 
-    Edits are sorted by their tier, and then by their line. On a line of `raised_on`, the tier is
-    TIERS_SOONER lower. Each edited text occurs once, with its lowest tier. The list is empty if the
-    text cannot be parsed, or if the code or all edited texts together are too long.
+    Edits are sorted by tier, and then by line. For the order, an edit on a line of `raised_on`
+    counts as TIERS_SOONER tiers lower. If several edits give the same text, only the one with the
+    lowest tier is returned. The list is empty if the text cannot be parsed, or if the code or all
+    edited texts together are too long.
 
     Args:
         source: The attempt's text.
-        targets: The names of functions and classes.
+        targets: The names of the functions and classes that are called. If the text defines none of
+            these, all its functions and classes count as called.
         raised_on: The lines of exceptions that ended failed calls.
     """
     code = [line for line in source.text.split("\n") if not line.lstrip().startswith("#")]

@@ -29,13 +29,14 @@ BEFORE = range(30, 0, -1)
 
 
 def crop_lines(crop: Tensor, full_shape: Sequence[int]) -> list[str]:
-    """Return a line for each row of a table of numbers, with "…" if the tensor continues.
+    """Return the lines that show a part of a tensor, one for each row of numbers.
 
-    If the tensor has more than two dimensions, the first line has the table's indices in the other
-    ones, such as [0, 0].
+    A row that goes on in the tensor ends with "…", and a last line "…" stands for further rows. A
+    tensor with more than two dimensions consists of several tables. Only the first one is shown,
+    below a line with its indices in the dimensions before the last two, such as [0, 0].
 
     Args:
-        crop: The first rows and columns of the first table of the tensor.
+        crop: The first rows and columns of the first table.
         full_shape: The shape of the whole tensor.
     """
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
@@ -233,7 +234,7 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
 
 
 def _add_cells(line: Text, addresses: Sequence[int], width: int) -> None:
-    """Append a cell for each address to `line`, in the colour of its token; "?" if negative."""
+    """Append a cell for each address to `line`, in its token's colour; "?" for a negative one."""
     for address in addresses:
         text = "?"
         colour = "#ffffff"

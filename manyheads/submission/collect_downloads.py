@@ -608,9 +608,9 @@ def _journal_of(download: Path) -> IntakeJournal | None:
 def _with_times(
     candidates: Sequence[IntakeCandidate], download: Path, own_journal: IntakeJournal | None
 ) -> list[IntakeCandidate]:
-    """Return the candidates with the times that the folder itself records (`_with_time`).
+    """Return the candidates with the hand-in times that the download itself records.
 
-    If the download has no journal that can be read, return the candidates unchanged.
+    See `_with_time`. Without `own_journal`, return the candidates unchanged.
     """
     if own_journal is None:
         return [*candidates]
@@ -621,12 +621,14 @@ def _with_times(
 
 
 def _with_time(candidate: IntakeCandidate, download: Path, own_journal: IntakeJournal) -> Origin:
-    """Return the candidate's origin with the time that the folder itself records.
+    """Return the candidate's origin with the hand-in time that the download itself records.
 
-    The time comes from nbgrader's timestamp.txt. If several folders above the file have one, the
-    outermost counts. Without a valid one, the folder's journal decides, if the file is unchanged
-    since: then the origin also gets the platform, the order and the mark for late hand-ins there.
-    Otherwise return the origin unchanged.
+    1. The time comes from nbgrader's timestamp.txt in a folder above the file. If several of these
+       folders have a valid one, the outermost counts.
+    2. If none has, the time comes from the journal of the download, provided that it lists the file
+       with the same content. The platform, the order, the mark for late hand-ins and `named` are
+       then taken from the journal, too.
+    3. Otherwise the origin is returned unchanged.
     """
     origin = candidate.origin
     folders = candidate.origin.path.split("/")[:-1]

@@ -190,10 +190,10 @@ class ListingRow:
     ) -> list[Member]:
         """Add the members that this platform recognises to `parsed`, and return the others.
 
-        A hand-in is added to `handed_in`. Typed text is only counted, in `left_out`, if the person
-        also handed in a file. Otherwise it is refused. Returned feedback is counted, too. A file
-        beside the hand-ins is refused if it may be an attempt of a person without a hand-in, and
-        counted otherwise. If no person has a hand-in, text and files beside are not recognised.
+        A hand-in is added to `handed_in`. Typed text is counted in `left_out` if the person also
+        handed in a file, and refused otherwise. Returned feedback is counted, too. A file beside
+        the hand-ins is refused if it may be an attempt of a person without a hand-in, and counted
+        otherwise. If no person has a hand-in, such a file is not recognised.
 
         Args:
             download: the download.
@@ -245,7 +245,7 @@ class ListingRow:
         return unmatched
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
-        """Return the groups of the first match from the top of a path on; {} without a match.
+        """Return the groups of the first match, searched from the top of a path; {} without one.
 
         No match begins deeper than level `at`, and with `at_parting` none begins above it. Two
         entries are added: "kind", the group of `_KINDS` that matched or "", and "root", the path of
@@ -269,13 +269,14 @@ class ListingRow:
     def _hand_in(
         self, member: Member, groups: Mapping[str, str], prefixes: Sequence[int], zone: str
     ) -> HandIn:
-        """Return the hand-in of a member that matches.
+        """Return the hand-in of a file whose path matches the platform's expression.
 
         Args:
             member: the file.
-            groups: the groups of its path.
-            prefixes: the possible lengths of the text before the login (`_prefixes`), or none.
-            zone: the time zone of the course.
+            groups: the groups of the match, by name (`_groups`).
+            prefixes: the possible lengths of the text before the login (`_prefixes`). Empty if the
+                platform writes no such text.
+            zone: the time zone of the course; "" if it names none.
         """
         owner = name_without_suffix(groups["who"])
         id_ = groups["id"]

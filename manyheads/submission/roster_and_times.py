@@ -386,7 +386,7 @@ def text_of_table(path: Path, if_unreadable: str) -> str:
 
 
 def rows_of_table(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the line in which each row begins, and the row, also the header.
+    """Yield each row, also the header, after the number of the line in which it begins.
 
     Raises CourseFault if the text is no valid CSV. `path` is the file that the message names.
     """
@@ -545,8 +545,8 @@ class ListedTimes:
     Attributes:
         times: the time for each platform and number of a person, or None if it cannot be read.
         names: the letters of the full name that the list has beside such a number, or "".
-        by_person: the times of all rows with this e-mail address, or with the letters of this full
-            name. None if nothing was handed in, or if the time cannot be read.
+        by_person: for an e-mail address, and for the letters of a full name, the times of all rows
+            that have it. A time is None if nothing was handed in, or if it cannot be read.
         files: the name of the list, by platform.
         unread: sentences about lines with a time that cannot be read.
     """
@@ -606,11 +606,11 @@ class ListedTimes:
         return None
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence about each time that is not known.
+        """Yield a sentence for each hand-in time that a list lacks, or that cannot be read there.
 
-        Call this after `time_of` was called for everybody. The lines that cannot be read come
-        first, then for each list the persons without a time. A list without any person of the
-        download gets one sentence instead.
+        `time_of` must have been called for all persons of the download. The lines with a time that
+        cannot be read come first. Then, for each list, come the persons whose time it lacks. A list
+        without any of the persons gets one sentence in place of one for each.
         """
         yield from self.unread
         for platform, file in self.files.items():

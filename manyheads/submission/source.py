@@ -543,7 +543,7 @@ def location_of(source: Source, name: str) -> str:
     """
     definitions = _definitions(source, name)
     if not definitions:
-        return _as_text(source, name) or _in_a_cell_that_is_not_run(source, name)
+        return _definition_outside_code(source, name) or _in_a_cell_that_is_not_run(source, name)
     node, around = next(
         (definition for definition in reversed(definitions) if definition[1] is None),
         definitions[-1],
@@ -579,7 +579,7 @@ def where_it_is_written(source: Source, name: str) -> str:
 
 
 def _statements(source: Source) -> Sequence[ast.stmt]:
-    """Return the statements of the file. A cell that is no Python does not hide the other cells."""
+    """Return the statements of the file, or of the cells that Python can parse."""
     if source.tree or not source.cells:
         return source.tree
     return [statement for cell in source.cell_sources for statement in cell.tree]
@@ -605,10 +605,11 @@ def _definitions(source: Source, name: str) -> list[tuple[ast.stmt, ast.stmt | N
     return definitions
 
 
-def _as_text(source: Source, name: str) -> str:
-    """Return a clause if a definition of the name stands where it is no code; otherwise "".
+def _definition_outside_code(source: Source, name: str) -> str:
+    """Return a clause about a definition of the name that Python does not read as code, or "".
 
-    Such places are a string, a cell that Python cannot read, and a comment, in this order.
+    Strings, cells that Python cannot parse, and comments are searched in this order, and the first
+    such definition counts.
     """
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
@@ -641,7 +642,8 @@ def _as_text(source: Source, name: str) -> str:
 def _in_a_cell_that_is_not_run(source: Source, name: str) -> str:
     """Return a clause if the name is defined in a cell that Jupyter does not run; otherwise "".
 
-    The whole cell must be Python, because the text of a lesson may have a definition as an example.
+    Python must be able to parse the whole cell, because the text of a lesson may have a definition
+    as an example.
     """
     return next((cell.why for cell in source.not_run if name in cell.source.definitions), "")
 

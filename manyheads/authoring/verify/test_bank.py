@@ -113,6 +113,7 @@ def test_numbers(trials: Trials, number: tuple[ParametricMutant, dict[str, objec
 @claim("let a check that asks one function alone tell these from others", share=UNFINISHED_SHARE)
 def test_unfinished(trials: Trials, some_mutant: BuiltMutant, report: Report) -> None:
     """A mistake keeps its name while later functions are stubs."""
+    # It keeps its name if the report on the mutant with these stubs still names it first.
     detected, lost = 0, list[str]()
     for program in trials.unfinished_programs:
         mutant_report = trials.mutant_report({**some_mutant.namespace, **program.stubs})
@@ -143,7 +144,7 @@ def test_weights(trials: Trials, module_mutant: BuiltMutant) -> None:
 
 
 def _why_unnamed(trials: Trials, mutant: BuiltMutant) -> str:
-    """Return the end of a sentence if rounding may decide all wrong replies of a mutant, or ""."""
+    """Return a clause if rounding may decide all wrong replies of a mutant; "" otherwise."""
     calls = trials.by_rounding(mutant)
     if not calls:
         return ""

@@ -45,7 +45,8 @@ def _is_fused(function: Any) -> bool:
 def _is_fused_kernel(kernel: Any) -> bool:
     """Return whether this is a kernel of fused attention.
 
-    Only SDPA's mathematical backend uses `_safe_softmax`.
+    `_safe_softmax` counts as one, because only scaled_dot_product_attention uses it, in its
+    mathematical backend.
     """
     return any(
         name in str(kernel)
