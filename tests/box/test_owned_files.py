@@ -1,6 +1,4 @@
-"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box
-ends as a whole.
-"""
+"""Internal: only a `NamespaceBox` takes a file of ours. What an attempt inherits, and marks."""
 
 import os
 import resource
@@ -13,24 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import connection, host_processes, open_box, zygote_box
-from manyheads.box.connection import Box
+from manyheads.box import connection, host_processes, zygote_box
 from manyheads.box.contents import Bind, Equipment
-from manyheads.box.level_and_device_names import Level
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.box.zygote_box import uid_for_box
-from tests.make import replies
+from tests.box.conftest import value_of
 from tests.witness import below, parent_of
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 OWNED = "/box/owned"
 SOURCE = f"""
-import ctypes, errno, fcntl, os, stat, struct, torch
+import ctypes, errno, fcntl, os, resource, stat, struct, torch
 
 OWNED = {OWNED!r}
-libc = ctypes.CDLL(None, use_errno=True)
 
 def owns():
     return float(os.stat(OWNED).st_uid == os.getuid())
@@ -72,50 +67,6 @@ def marked():
             continue
         done += 1
     return float(done)
-"""
-
-
-@pytest.fixture(scope="module")
-def box_with_a_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
-    path = tmp_path_factory.mktemp("library") / "owned"
-    path.write_text("a file of a library")
-    if (uid := uid_for_box()) is not None:
-        os.chown(path, uid, uid)
-    hidden = tmp_path_factory.mktemp("bound") / "hidden"  # it is empty in the box
-    hidden.mkdir()
-    hidden.parent.chmod(0o755)
-    equipment = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
-    with NamespaceBox(LIMITS, hidden, equipment) as opened:
-        yield opened
-
-
-def answer(box_with_a_library: NamespaceBox, name: str) -> float:
-    (reply,) = replies(box_with_a_library, LIMITS, SOURCE, Call(name), seconds=30.0)
-    assert reply.raised is None, reply.raised
-    return reply.outputs[0].tensor.item()
-
-
-def test_nothing_is_left_on_a_file_that_its_uid_owns(box_with_a_library: NamespaceBox) -> None:
-    assert answer(box_with_a_library, "owns") == 1.0
-    assert answer(box_with_a_library, "marked") == 0.0
-
-
-@pytest.mark.skipif(
-    os.geteuid() != 0,
-    reason="an ordinary user may own the libraries, and the box has that user's uid",
-)
-def test_no_other_file_belongs_to_a_box_that_root_opens(box_with_a_library: NamespaceBox) -> None:
-    assert answer(box_with_a_library, "files_of_its_own") == 0.0
-
-
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(
-    box_with_a_library: NamespaceBox,
-) -> None:
-    assert answer(box_with_a_library, "may_write") == 7.0
-
-
-INHERITED = """
-import ctypes, fcntl, os, resource, stat, torch
 
 def opened():
     found = []
@@ -124,7 +75,7 @@ def opened():
             mode = os.fstat(number).st_mode
         except OSError:
             continue
-        found += [number, stat.S_IFMT(mode)]
+        found.append([number, stat.S_IFMT(mode)])
     return torch.tensor(found)
 
 def flags(more):
@@ -140,54 +91,65 @@ def core():
 CHARACTERS, PIPE = 0o020000, 0o010000
 
 
-def numbers(box_with_a_library: Box, name: str, *args: int) -> list[int]:
-    """What this function answers in a fresh attempt."""
-    (reply,) = replies(box_with_a_library, LIMITS, INHERITED, Call(name, args))
-    return [int(number) for number in reply.outputs[0].tensor]
+@pytest.fixture(scope="module")
+def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
+    """A box with a file that its uid owns. A test that breaks it leaves a new one to the next."""
+    path = tmp_path_factory.mktemp("library") / "owned"
+    path.write_text("a file of a library")
+    if (uid := uid_for_box()) is not None:
+        os.chown(path, uid, uid)
+    hidden = tmp_path_factory.mktemp("bound") / "hidden"  # it is empty in the box
+    hidden.mkdir()
+    hidden.parent.chmod(0o755)
+    equipment = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
+    with NamespaceBox(LIMITS, hidden, equipment) as opened:
+        yield opened
 
 
-def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library: Box) -> None:
-    descriptors = numbers(box_with_a_library, "opened")
-    assert dict(zip(descriptors[::2], descriptors[1::2], strict=True)) == {
-        0: CHARACTERS,
-        1: CHARACTERS,
-        2: CHARACTERS,
-        64: PIPE,
-        65: PIPE,
-    }
+def answer(own_box: NamespaceBox, name: str, *args: int) -> object:
+    return value_of(own_box, LIMITS, SOURCE, *args, name=name, seconds=30.0)
 
 
-def test_flags_that_one_attempt_sets_are_not_the_next_ones(box_with_a_library: Box) -> None:
-    flags = numbers(box_with_a_library, "flags", os.O_APPEND | os.O_NONBLOCK)
-    assert numbers(box_with_a_library, "flags", 0) == flags
+def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box: NamespaceBox) -> None:
+    assert answer(own_box, "owns") == 1.0
+    assert answer(own_box, "marked") == 0.0
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0,
+    reason="an ordinary user may own the libraries, and the box has that user's uid",
+)
+def test_no_other_file_belongs_to_a_box_that_root_opens(own_box: NamespaceBox) -> None:
+    assert answer(own_box, "files_of_its_own") == 0.0
+
+
+def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(own_box: NamespaceBox) -> None:
+    assert answer(own_box, "may_write") == 7.0
+
+
+def test_the_null_device_and_two_pipes_are_open_and_no_socket(own_box: NamespaceBox) -> None:
+    null_devices = [[number, CHARACTERS] for number in (0, 1, 2)]
+    assert answer(own_box, "opened") == [*null_devices, [64, PIPE], [65, PIPE]]
+
+
+def test_flags_that_one_attempt_sets_are_not_the_next_ones(own_box: NamespaceBox) -> None:
+    flags = answer(own_box, "flags", os.O_APPEND | os.O_NONBLOCK)
+    assert answer(own_box, "flags", 0) == flags
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
-def test_no_mapping_is_shared_and_writable(box_with_a_library: Box) -> None:
-    assert isinstance(box_with_a_library, NamespaceBox)
-    warm = below(box_with_a_library._reaper.pid)[-1]
+def test_no_mapping_is_shared_and_writable(own_box: NamespaceBox) -> None:
+    warm = below(own_box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
-    rights = [line.split()[1] for line in maps.splitlines()]
-    assert [
-        permissions for permissions in rights if permissions[1] == "w" and permissions[3] == "s"
-    ] == []
+    assert [line for line in maps.splitlines() if line.split()[1][1::2] == "ws"] == []
 
 
-def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: Box) -> None:
-    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is
-    not dumpable no one does.
-    """
+def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(own_box: NamespaceBox) -> None:
+    """The core limit is 1, because a handler in the core pattern gets a core at limit 0."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
-    assert numbers(box_with_a_library, "core") == [most, most, 0]
-
-
-@pytest.fixture(scope="module")
-def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
-    """Whoever breaks it asks it for an attempt, and so leaves a new one to the next."""
-    with NamespaceBox(LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
-        yield opened
+    assert answer(own_box, "core") == [most, most, 0]  # and the process is not dumpable
 
 
 PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
@@ -206,7 +168,7 @@ def test_all_of_a_box_ends_when_a_part_is_killed(own_box: NamespaceBox, victim: 
 
 
 def test_a_reaper_waits_for_the_judge_alone(own_box: NamespaceBox) -> None:
-    """Ctrl-C and a polite end reach everybody at once; the reaper still has a cgroup to remove."""
+    """Ctrl-C and a polite end reach all processes; the reaper still has a cgroup to remove."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         own_box._reaper.send_signal(number)
     own_box.attempt(LIMITS).close()
@@ -215,7 +177,7 @@ def test_a_reaper_waits_for_the_judge_alone(own_box: NamespaceBox) -> None:
 
 
 def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_path, monkeypatch):
-    """Folders of the test's own, for a cgroup can be made only by some."""
+    """Folders of the test's own stand for cgroups, which only some users can make."""
     monkeypatch.setattr(host_processes, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])
     # ended, and not waited for: init may take its time
@@ -229,53 +191,40 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     assert [folder.exists() for folder in (empty, full, alive)] == [False, True, True]
 
 
-@pytest.fixture
-def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBox]:
-    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its
-    time.
-    """
-    monkeypatch.setattr(connection, "GRACE", 0.0)
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as opened:
-        assert isinstance(opened, NamespaceBox)
-        yield opened
-
-
 def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:
-    """The reaper, bubblewrap, its init, the supervisor, then its attempts."""
+    """Return the pids below the reaper, bubblewrap and its init."""
     return below(own_box._reaper.pid)[3:]
 
 
-def end_of_one_that_never_comes(own_box: NamespaceBox) -> tuple[int, int]:
-    """Stop the supervisor, and then end an attempt. Returns the supervisor and the attempt."""
+@pytest.fixture
+def stopped(own_box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """A supervisor that is stopped, as if the kernel took its time, and an attempt to be ended."""
+    monkeypatch.setattr(connection, "GRACE", 0.0)
     attempt = own_box.attempt(LIMITS)
     attempt.ask(Load("", "attempt.py"), 20.0)
-    supervisor, old = supervisor_and_attempts(own_box)
+    supervisor, attempt_pid = supervisor_and_attempts(own_box)
     os.kill(supervisor, signal.SIGSTOP)
     attempt.close()
-    return supervisor, old
+    return supervisor, attempt_pid
 
 
-def answers(own_box: NamespaceBox) -> bool:
+def assert_answers(own_box: NamespaceBox) -> None:
     attempt = own_box.attempt(LIMITS)
     assert attempt.ask(Load("def f(): return 1.0", "attempt.py"), 20.0).raised is None
-    reply = attempt.ask(Call("f"), 20.0)
+    assert attempt.ask(Call("f"), 20.0).raised is None
     attempt.close()
-    return reply.raised is None
 
 
-def test_the_next_attempt_waits_for_the_end_of_the_last(slow: NamespaceBox) -> None:
-    supervisor, old = end_of_one_that_never_comes(slow)
-    assert parent_of(old)
+def test_the_next_attempt_waits_for_the_end_of_the_last(own_box, stopped) -> None:
+    supervisor, attempt_pid = stopped
+    assert parent_of(attempt_pid)
     threading.Timer(0.5, os.kill, (supervisor, signal.SIGCONT)).start()
-    assert answers(slow)
-    assert not parent_of(old)
-    assert supervisor_and_attempts(slow)[0] == supervisor, "the box was replaced without need"
+    assert_answers(own_box)
+    assert not parent_of(attempt_pid)
+    assert supervisor_and_attempts(own_box)[0] == supervisor, "the box was replaced without need"
 
 
-def test_where_it_never_ends_the_box_is_replaced(
-    slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_box_whose_attempt_never_ends_is_replaced(own_box, stopped, monkeypatch) -> None:
     monkeypatch.setattr(zygote_box, "SLOW_END_SECONDS", 0.1)
-    supervisor, _ = end_of_one_that_never_comes(slow)
-    assert answers(slow)
-    assert supervisor_and_attempts(slow)[0] != supervisor
+    assert_answers(own_box)
+    assert supervisor_and_attempts(own_box)[0] != stopped[0]

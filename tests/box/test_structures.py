@@ -1,20 +1,19 @@
-"""What an attempt returns or says is read by the form that is asked, and as plain characters: no
-text ends an attempt.
-"""
+"""Results and texts of an attempt are read by the form asked for, and as plain characters."""
 
 import random
 import textwrap
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from manyheads.box.connection import Box
 from manyheads.box.worker import wire
-from manyheads.box.worker.answer_call import execute, outputs_of
+from manyheads.box.worker.answer_call import execute
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import (
     NAME_LIMIT,
@@ -24,6 +23,7 @@ from manyheads.box.worker.messages import (
     Load,
     Output,
     Raised,
+    Reply,
     Returned,
     plain,
 )
@@ -33,7 +33,7 @@ from manyheads.checks.runner import Implementation, LocalRunner, cast
 from tests.make import replies
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
-NAMED = Form("tuple", ("mean", "last"), (Form(), Form()))
+TWO_TENSORS = Form("tuple", ("mean", "last"), (Form(), Form()))
 ONE, TWO = torch.ones(1), torch.full((2,), 2.0)
 
 
@@ -46,7 +46,7 @@ Named = namedtuple("Named", "mean last")
 
 
 class Longer(tuple):
-    """A tuple that lies to whoever asks it."""
+    """A tuple that lies when it is asked."""
 
     def __len__(self) -> int:
         return 1
@@ -55,185 +55,154 @@ class Longer(tuple):
         raise AssertionError("read by code of its own")
 
 
-def output_kinds(result: object, form: Form) -> list[str]:
-    return [output.kind for output in outputs_of(result, form)]
+def outputs_of(result: object, form: Form) -> tuple[Output, ...]:
+    return execute({"f": lambda: result}, Call("f", returns=form), "").outputs
 
 
 @pytest.mark.parametrize(
     ("result", "form"),
     [
-        pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
-        pytest.param(
-            [ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"
-        ),
-        pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
-        pytest.param(
-            Longer((ONE, TWO)),
-            Form("tuple", (), (Form(), Form())),
-            id="a tuple with code of its own",
-        ),
-        pytest.param(
-            ([ONE], TWO),
-            Form("tuple", (), (Form("tuple", (), (Form(),)), Form())),
-            id="a tuple in a tuple",
-        ),
+        ((ONE, TWO), TWO_TENSORS),
+        ([ONE, TWO], TWO_TENSORS),
+        (Named(ONE, TWO), TWO_TENSORS),
+        (Longer((ONE, TWO)), TWO_TENSORS),
+        (([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form()))),
     ],
+    ids=["a tuple", "a list", "a named tuple", "a tuple with code of its own", "a nested tuple"],
 )
 def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> None:
-    assert [
-        output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None
-    ] == [[1], [2, 2]]
-
-
-def test_none_is_a_part_like_any_other() -> None:
-    assert output_kinds((ONE, None), NAMED) == ["tensor", "NoneType"]
+    assert [output.tensor.tolist() for output in outputs_of(result, form)] == [[1], [2, 2]]
 
 
 @pytest.mark.parametrize(
-    ("result", "form", "came"),
+    ("result", "form", "kinds"),
     [
-        (ONE, PAIR, "tensor"),
-        (None, PAIR, "NoneType"),
-        ((ONE, ONE, ONE), PAIR, "tuple of 3"),
-        ([ONE] * 1000, PAIR, "list of 9"),
-        ({"y": ONE}, PAIR, "dict"),
-        (Stats(ONE), NAMED, "Stats"),
+        ((ONE, None), TWO_TENSORS, ["tensor", "NoneType"]),
+        (ONE, PAIR, [misfit(0, "tensor")] * 2),
+        (None, PAIR, [misfit(0, "NoneType")] * 2),
+        ((ONE, ONE, ONE), PAIR, [misfit(0, "tuple of 3")] * 2),
+        ([ONE] * 1000, PAIR, [misfit(0, "list of 9")] * 2),
+        ({"y": ONE}, PAIR, [misfit(0, "dict")] * 2),
+        (Stats(ONE), TWO_TENSORS, [misfit(0, "Stats")] * 2),
+        (
+            (ONE, None),
+            Form("tuple", ("y", "stats"), (Form(), TWO_TENSORS)),
+            ["tensor", *[misfit(1, "NoneType")] * 2],
+        ),
     ],
 )
-def test_another_structure_is_told_and_holds_no_numbers(
-    result: object, form: Form, came: str
-) -> None:
-    assert outputs_of(result, form) == [Output(misfit(0, came))] * 2
+def test_another_structure_is_told_with_its_depth(result, form, kinds) -> None:
+    outputs = outputs_of(result, form)
+    assert [output.kind for output in outputs] == kinds
+    assert all(output.tensor is None for output in outputs if output.kind != "tensor")
 
 
-def test_the_depth_of_another_structure_is_told() -> None:
-    nested = Form("tuple", ("y", "stats"), (Form(), NAMED))
-    assert [read_misfit(output_kind) for output_kind in output_kinds((ONE, None), nested)] == [
-        None,
-        (1, "NoneType"),
-        (1, "NoneType"),
-    ]
-
-
-class Counter(torch.nn.Module):
+class Counter(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         total = x.sum() + (0 if state is None else state)
         return total * torch.ones(2), total
 
 
-def keeps(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+class Doubles(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        return 2 * x if self.training else x, None
+
+
+def keep(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     y = x.clone() if state is None else state.add_(x)
     return y, y
 
 
-def adds(x: Tensor, state: object = None) -> tuple[Tensor, None]:
+def add(x: Tensor, state: object = None) -> tuple[Tensor, None]:
     return x.add_(1) if state else x, None
 
 
+def numbers(reply: Reply) -> list[float]:
+    return [float(output.tensor[0]) for output in reply.outputs[::2]]
+
+
 STATE = Returned(0, (1,))
-
-
-@pytest.mark.parametrize(
-    ("function", "given", "more", "seen", "expected"),
-    [
-        pytest.param(
-            Counter(),
-            [(TWO,), (ONE, STATE), (ONE, STATE)],
-            {},
-            lambda reply: [
-                float(o.tensor[0]) if o.tensor is not None else o for o in reply.outputs
-            ],
-            [4, Output(OPAQUE), 5, Output(OPAQUE), 5, Output(OPAQUE)],
-            id="a step gets what an earlier one returned, and none of it is told",
-        ),
-        pytest.param(
-            keeps,
-            [(ONE,), (ONE, STATE)],
-            {},
-            lambda reply: [float(o.tensor) for o in reply.outputs[::2]],
-            [1, 2],
-            id="an output is told as it was before a later step changed it",
-        ),
-        pytest.param(
-            lambda *arguments: ONE,
-            [(ONE,), (ONE, STATE)],
-            {},
-            lambda reply: [read_misfit(o.kind) for o in reply.outputs],
-            [(0, "tensor")] * 2 + [(0, "nothing")] * 2,
-            id="no step follows one that returned another structure",
-        ),
-        pytest.param(
-            Counter(),
-            [(TWO,), (ONE, STATE)],
-            {"cotangent": (None, None, torch.ones(2))},
-            lambda reply: {name: g.tolist() for name, g in reply.gradients.items()},
-            {"args.0": [2, 2], "then.0.args.0": [2]},
-            id="gradients are those of all outputs that have a cotangent",
-        ),
-        pytest.param(
-            adds,
-            [(ONE,), (ONE, "again")],
-            {},
-            lambda reply: reply.mutated,
-            ("then.0.args.0",),
-            id="what a later step changes is told by its name",
-        ),
-        pytest.param(
-            Counter(),
-            [(torch.ones(7),), (ONE, STATE)],
-            {"watch": True},
-            lambda reply: reply.operations.made,
-            (1, 2),
-            id=(
-                "a sequence is watched as one call: nothing that reading its outputs made is "
-                "any larger"
-            ),
-        ),
-    ],
-)
-def test_steps(function, given, more, seen, expected) -> None:
-    arguments, *then = given
-    call = Call("f", arguments, then=tuple(map(FollowUp, then)), returns=PAIR, **more)
-    assert seen(execute({"f": function}, call, "")) == expected
-
-
-class Doubles(torch.nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return 2 * x if self.training else x
-
-
 TURNS = (
     FollowUp((ONE,), training=True),
     FollowUp((ONE,)),
     FollowUp((), {"x": ONE}, training=False),
 )
+AGAIN = (FollowUp((ONE, STATE)),)
+SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object], object]] = {
+    "a step gets what an earlier one returned": (
+        Counter(),
+        Call("f", (TWO,), then=AGAIN * 2),
+        numbers,
+        [4, 5, 5],
+    ),
+    "an opaque part is not told": (
+        Counter(),
+        Call("f", (TWO,), then=AGAIN * 2),
+        lambda reply: reply.outputs[1::2],
+        (Output(OPAQUE),) * 3,
+    ),
+    "an output is told as it was before a later step changed it": (
+        keep,
+        Call("f", (ONE,), then=AGAIN),
+        numbers,
+        [1, 2],
+    ),
+    "no step follows one that returned another structure": (
+        lambda *arguments: ONE,
+        Call("f", (ONE,), then=AGAIN),
+        lambda reply: [read_misfit(o.kind) for o in reply.outputs],
+        [(0, "tensor")] * 2 + [(0, "nothing")] * 2,
+    ),
+    "gradients are those of all outputs that have a cotangent": (
+        Counter(),
+        Call("f", (TWO,), then=AGAIN, cotangent=(None, None, torch.ones(2))),
+        lambda reply: {name: g.tolist() for name, g in reply.gradients.items()},
+        {"args.0": [2, 2], "then.0.args.0": [2]},
+    ),
+    "a changed argument of a later step is told by its name": (
+        add,
+        Call("f", (ONE,), then=(FollowUp((ONE, "again")),)),
+        lambda reply: reply.mutated,
+        ("then.0.args.0",),
+    ),
+    "a sequence is watched as one call, without what reading its outputs made": (
+        Counter(),
+        Call("f", (torch.ones(7),), then=AGAIN, watch=True),
+        lambda reply: reply.operations.made,
+        (1, 2),
+    ),
+    "a step puts the instance in a mode in which it stays": (
+        Doubles,
+        Call(Build("f"), (ONE,), then=TURNS),
+        numbers,
+        [1, 2, 2, 1],
+    ),
+}
 
 
-def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
-    reply = execute({"Doubles": Doubles}, Call(Build("Doubles"), (ONE,), then=TURNS), "")
-    assert [float(output.tensor) for output in reply.outputs] == [1, 2, 2, 1]
+@pytest.mark.parametrize(
+    ("function", "call", "seen", "expected"), SEQUENCES.values(), ids=SEQUENCES
+)
+def test_steps(function, call, seen, expected) -> None:
+    call = Call(**{**vars(call), "returns": PAIR})
+    assert seen(execute({"f": function}, call, "")) == expected
 
 
 def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
-    calls = (
-        Implementation(LocalRunner({"Doubles": Doubles}))
-        .module("Doubles")
-        .in_training_mode()
-        .sequence()
-    )
+    runner = LocalRunner({"Doubles": lambda: Doubles()})
+    forms = {"Doubles": PAIR}
+    calls = Implementation(runner, forms=forms).module("Doubles").in_training_mode().sequence()
     with pytest.raises(ValueError, match="first call"):
         calls.train()
     calls(ONE)
     calls.train(False)
     calls(ONE)
     calls(ONE)
-    assert [float(answer.output) for answer in calls.ask()] == [2, 1, 1]
+    assert [float(answer["y"].output) for answer in calls.ask()] == [2, 1, 1]
 
 
 def test_a_call_with_steps_survives_the_wire_in_another_dtype() -> None:
-    call = Call(
-        "f", (ONE,), returns=PAIR, then=(*TURNS, FollowUp((ONE, STATE))), cotangent=(ONE, None)
-    )
+    call = Call("f", (ONE,), returns=PAIR, then=(*TURNS, *AGAIN), cotangent=(ONE, None))
     decoded = wire.decode(wire.encode(cast(call, "float32")))
     assert isinstance(decoded, Call)
     assert [step.training for step in decoded.steps] == [None, True, None, False, None]
@@ -261,7 +230,7 @@ class Odd(ValueError, metaclass=Meta):
     def __str__(self): return "odd"
 """
 TRACEBACK = "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 0, %s)\n"
-EXCEPTIONS = {
+REFUSALS = {
     "half a surrogate pair": r'raise ValueError("caf\udce9")',
     "bytes as a file system reads them": r'import os; raise ValueError(os.fsdecode(b"caf\xe9"))',
     "2,000 halves": r'raise ValueError("\ud800" * 2000)',
@@ -296,71 +265,57 @@ EXCEPTIONS = {
     ),
     "a cause that is its own": "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e",
 }
-OTHERS = {
-    "a group": ('raise ExceptionGroup("caf\\udce9", [ValueError("x")])', "ExceptionGroup"),
-    "a group of what is no Exception": (
-        'raise BaseExceptionGroup("x", [SystemExit()])',
-        "BaseExceptionGroup",
-    ),
-    "what is no Exception": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    "a syntax error of its own": (
-        "raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))",
-        "SyntaxError",
-    ),
-    "a generator that ends": ("raise GeneratorExit", "GeneratorExit"),
+OTHER_EXCEPTIONS = {
+    "ExceptionGroup": 'raise ExceptionGroup("caf\\udce9", [ValueError("x")])',
+    "BaseExceptionGroup": 'raise BaseExceptionGroup("x", [SystemExit()])',
+    "KeyboardInterrupt": "raise KeyboardInterrupt",
+    "SyntaxError": "raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))",
+    "GeneratorExit": "raise GeneratorExit",
 }
 
 
-def raised_in(box: Box, body: str) -> Raised:
-    """What `f()` raises; the same process answers another call after that."""
-    source = f"def f():\n{textwrap.indent(body, '    ')}\ndef g(x): return x\n"
-    raised, after = replies(box, LIMITS, source, Call("f"), Call("g", (X,)))
-    assert after.outputs[0].tensor is not None
-    assert raised.raised is not None
-    return raised.raised
+@pytest.fixture(scope="module")
+def exceptions(box: Box) -> dict[str, Raised]:
+    """What one process raises, in one call after the other."""
+    bodies = REFUSALS | OTHER_EXCEPTIONS
+    functions = [
+        f"def f{number}():\n{textwrap.indent(body, '    ')}\n"
+        for number, body in enumerate(bodies.values())
+    ]
+    calls = [Call(f"f{number}") for number in range(len(bodies))]
+    raised = [reply.raised for reply in replies(box, LIMITS, "".join(functions), *calls)]
+    return dict(zip(bodies, raised, strict=True))
 
 
-@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in EXCEPTIONS.items()])
-def test_a_refusal_stays_one_whatever_its_text_or_class(box, body):
-    raised = raised_in(box, body)
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_stays_one_whatever_its_text_or_class(exceptions, name):
+    raised = exceptions[name]
     assert is_refusal(raised)
     assert explain(raised).startswith("raised ValueError")
     assert raised.message.encode() is not None
 
 
-@pytest.mark.parametrize(
-    ("body", "name"), [pytest.param(*row, id=name) for name, row in OTHERS.items()]
-)
-def test_any_other_exception_is_an_answer(box, body, name):
-    assert raised_in(box, body).type == name
+@pytest.mark.parametrize("name", OTHER_EXCEPTIONS)
+def test_any_other_exception_is_an_answer(exceptions, name):
+    assert exceptions[name].type == name
 
 
 @pytest.mark.parametrize(
-    ("load", "told"),
+    ("load", "stopped"),
     [
-        pytest.param(
-            'raise ValueError("caf\\udce9")',
-            [(r"caf\udce9", 1)],
-            id="exceptions are told in the same way",
-        ),
+        pytest.param('raise ValueError("caf\\udce9")', [(r"caf\udce9", 1)], id="an exception"),
         pytest.param(
             Load("x = 1\ny = (\n", "a.ipynb", (1, 2)),
             [("'(' was never closed", 2)],
-            id="no line of joined cells is named",
+            id="no line of joined cells",
         ),
-        pytest.param(
-            r'print("caf\udce9", "\ud800")',
-            [],
-            id="what is printed costs nothing and can be written",
-        ),
+        pytest.param(r'print("caf\udce9", "\ud800")', [], id="nothing of a printed text"),
     ],
 )
-def test_while_importing(box, load, told):
+def test_while_importing_the_reply_tells(box, load, stopped):
     (reply,) = replies(box, LIMITS, load)
-    assert (reply.raised, [(statement.message, statement.line) for statement in reply.stopped]) == (
-        None,
-        told,
-    )
+    assert reply.raised is None
+    assert [(statement.message, statement.line) for statement in reply.stopped] == stopped
 
 
 MODULE = f"""{HOSTILE_STR}
@@ -384,6 +339,10 @@ class Computed(Wide):
     @property
     def head_dim(self):
         raise OSError("caf\\udce9")
+
+def long_name(): return type('é' * 10_000, (), {{}})()
+def own_text(): return Text('x')
+def own_name(): return type(Text('E'), (), {{}})()
 """
 
 
@@ -391,37 +350,19 @@ def build(target: str, *report: str) -> Call:
     return Call(Build(target, report=report), (X,), cotangent=X)
 
 
-def test_names_and_attributes_of_a_module_are_bounded_and_can_be_written(box):
-    (reply,) = replies(box, LIMITS, MODULE, build("Wide", "flash", "size", "rate"))
-    (facts,) = reply.modules
-    assert reply.raised is None
-    assert (
-        set(facts.parameters) == {r"caf\udce9", "é" * NAME_LIMIT} == {*reply.gradients} - {"args.0"}
+def test_names_and_attributes_of_an_attempt_are_bounded_and_can_be_written(box):
+    computed, wide, *returned = replies(
+        *(box, LIMITS, MODULE, build("Computed", "head_dim")),
+        build("Wide", "flash", "size", "rate"),
+        *map(Call, ("long_name", "own_text", "own_name")),
     )
-    assert facts.attributes == {
-        "flash": (r"yes\udce9" * 100)[:NAME_LIMIT],
-        "size": "int",
-        "rate": 1.0,
-    }
-
-
-def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):
-    reply, after = replies(box, LIMITS, MODULE, build("Computed", "head_dim"), build("Wide"))
-    assert (reply.raised.type, reply.raised.message) == ("OSError", r"caf\udce9")
-    assert after.raised is None
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        pytest.param("type('é' * 10_000, (), {})()", "é" * NAME_LIMIT, id="a long name"),
-        pytest.param("Text('x')", "Text", id="a text of its own"),
-        pytest.param("type(Text('E'), (), {})()", "E", id="a name of its own"),
-    ],
-)
-def test_what_is_returned_in_place_of_a_tensor_is_named_by_its_type(box, value, kind):
-    (reply,) = replies(box, LIMITS, f"{HOSTILE_STR}\ndef f(): return {value}\n", Call("f"))
-    assert (reply.raised, reply.outputs[0].kind) == (None, kind)
+    assert (computed.raised.type, computed.raised.message) == ("OSError", r"caf\udce9")
+    (facts,) = wide.modules
+    assert {*facts.parameters} == {r"caf\udce9", "é" * NAME_LIMIT}
+    assert {*wide.gradients} == {*facts.parameters, "args.0"}
+    flash = (r"yes\udce9" * 100)[:NAME_LIMIT]
+    assert facts.attributes == {"flash": flash, "size": "int", "rate": 1.0}
+    assert [reply.outputs[0].kind for reply in returned] == ["é" * NAME_LIMIT, "Text", "E"]
 
 
 def test_any_text_becomes_one_that_can_be_written_and_is_no_longer_than_agreed():
