@@ -1,16 +1,14 @@
-"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it
-loads, and of time that is its own.
-"""
+"""Limits of an attempt, met by real ones: of memory, processes, files, parts and its own time."""
 
 import contextlib
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +22,6 @@ from manyheads.box.connection import (
     End,
     Loaded,
     Spent,
-    Stopped,
     load,
 )
 from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
@@ -34,8 +31,8 @@ from manyheads.box.worker.messages import Call, Load
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source
+from tests.box.conftest import value_of
 from tests.make import BY_SUMS as RIGHT
-from tests.make import replies
 
 LIMITS = Limits(
     seconds_per_attempt=30.0,
@@ -80,61 +77,42 @@ def limited_box(tmp_path_factory) -> Iterator[Box]:
         yield opened
 
 
-def measured_count(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
+def measured(limited_box: Box, body: str, limits: Limits = LIMITS) -> Any:
     source = f"{COUNTING}\ndef f():\n{body}\n"
-    (reply,) = replies(limited_box, limits, source, Call("f"), seconds=limits.seconds_per_call)
-    assert reply.raised is None, reply.raised
-    return reply.outputs[0].tensor.item()
+    return value_of(limited_box, limits, source, seconds=limits.seconds_per_call)
 
 
 OPENED = (
     "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n"
     "    return most"
 )
-STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(), 64)"
+THREADS = """\
+    done = threading.Event()
+    started = count(lambda i: threading.Thread(target=done.wait).start(), 64)
+    done.set()
+    return started
+"""
+EMPTY_FILES = "    return count(lambda i: open(f'{}/{{i}}', 'w').close(), 5000)"
+AMOUNTS = {
+    "memory, in MiB": (
+        "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32",
+        256,
+        512,
+    ),
+    "processes": ("    return count(child, 64)", 8, 15),
+    "threads, whose stacks and arenas are address space as well": (THREADS, 4, 15),
+    "open files": (OPENED, 80, 100),
+    "MiB in /tmp": ("    return count(fill('/tmp'), 64)", 3, 4),
+    "MiB in /dev/shm": ("    return count(fill('/dev/shm'), 64)", 3, 4),
+    "files in /tmp": (EMPTY_FILES.format("/tmp"), 900, 1024),
+    "files in /dev/shm": (EMPTY_FILES.format("/dev/shm"), 900, 1024),
+    "stdout goes nowhere": ("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1),
+}
 
 
-@pytest.mark.parametrize(
-    ("body", "least", "most"),
-    [
-        pytest.param(
-            "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32",
-            256,
-            512,
-            id="memory, in MiB",
-        ),
-        pytest.param("    return count(child, 64)", 8, 15, id="processes"),
-        pytest.param(
-            f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started",
-            4,
-            15,
-            id="threads",
-        ),  # whose stacks and arenas are address space as well
-        pytest.param(OPENED, 80, 100, id="open files"),
-        pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
-        pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
-        pytest.param(
-            "    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)",
-            900,
-            1024,
-            id="files in /tmp",
-        ),
-        pytest.param(
-            "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)",
-            900,
-            1024,
-            id="files in /dev/shm",
-        ),
-        pytest.param(
-            "    print('x' * (64 << 20), flush=True)\n    return 1.0",
-            1,
-            1,
-            id="stdout goes nowhere",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "least", "most"), AMOUNTS.values(), ids=AMOUNTS)
 def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
-    assert least <= measured_count(limited_box, body) <= most
+    assert least <= measured(limited_box, body) <= most
 
 
 def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
@@ -150,51 +128,33 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
 def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
     limited_box, dtype, least, most
 ):
-    """Of 2 MiB: in float32 it counts twice, as it is compared."""
-    connection = limited_box.attempt(LIMITS)
-    try:
-        connection.ask(
-            Load(
-                f"{COUNTING}\ndef f(mib):\n    return take(mib).view(torch.{dtype})\n", "attempt.py"
-            ),
-            10.0,
-        )
-        read = connection.ask(Call("f", (least,)), 10.0).outputs[0].tensor
-        assert read.nbytes == least << 20
-        with pytest.raises(AttemptEnded, match="2 MiB") as caught:
-            connection.ask(Call("f", (most,)), 10.0)
-    finally:
-        connection.close()
+    """The limit is 2 MiB. A reply in float32 counts twice, as it is compared."""
+    with pytest.raises(AttemptEnded, match="2 MiB") as caught:
+        measured(limited_box, f"    return take({most}).view(torch.{dtype})")
     assert caught.value.end is End.BAD_REPLY
+    assert len(measured(limited_box, f"    return take({least}).view(torch.{dtype})")) > 1
 
 
 @pytest.mark.parametrize(
     ("body", "limits", "end"),
     [
-        pytest.param(
-            "    time.sleep(60)",
-            Limits(seconds_per_call=0.3),
-            End.TIMEOUT,
-            id="of a call by the judge's clock",
-        ),
-        pytest.param(
+        ("    time.sleep(60)", Limits(seconds_per_call=0.3), End.TIMEOUT),
+        (
             "    while True: pass",
             Limits(seconds_per_attempt=0.5, seconds_per_call=20.0),
             End.CRASHED,
-            id="of an attempt by the kernel's, the second belt",
         ),
     ],
+    ids=["of a call by the judge's clock", "of an attempt by the kernel's, the second belt"],
 )
 def test_its_time_ends(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
-        measured_count(limited_box, body, limits)
+        measured(limited_box, body, limits)
     assert caught.value.end is end
 
 
 def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
-    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's
-    cgroup.
-    """
+    """Each of eight children has 300 MiB, within its rlimit; together they pass the cgroup's."""
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
@@ -223,122 +183,91 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
 """
     survivors = 0.0
     with contextlib.suppress(AttemptEnded):  # where the kernel chose to end the attempt itself
-        survivors = measured_count(limited_box, body)
+        survivors = measured(limited_box, body)
     assert survivors * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
 
 
-OF_PARTS = Limits(seconds_per_call=1.0, seconds_per_attempt=30.0)
+OF_PARTS = Limits(seconds_per_call=0.5, seconds_per_attempt=30.0)
 BELOW = "def below():\n    return 1.0\n"
 
 
-@contextmanager
-def load_source(
-    box: Box, source: str, limits: Limits = OF_PARTS, **options: tuple[int, ...]
-) -> Iterator[Loaded]:
+def load_source(box: Box, source: str, limits: Limits = OF_PARTS, **options: Any) -> Loaded:
+    """Load the source, and call its function `below` if it has one."""
     process = load(box, limits, Load(source, "a.py", **options))
-    try:
-        yield process
-    finally:
-        process.connection.close()
-
-
-def number_of(process: Loaded, name: str) -> float:
-    reply = process.connection.ask(Call(name), 5.0)
-    assert reply.raised is None, reply.raised
-    (output,) = reply.outputs
-    return float(output.tensor)
+    if BELOW in source:
+        reply = process.connection.ask(Call("below"), 5.0)
+        assert reply.raised is None, reply.raised
+    process.connection.close()
+    return process
 
 
 def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     return [(statement.line, statement.ended) for statement in process.stopped]
 
 
+DEAF_LOOP = (
+    "while True:\n    try:\n        while True:\n            pass\n"
+    "    except BaseException:\n        pass"
+)
+
+
 @pytest.mark.parametrize(
     ("part", "ended"),
     [
-        pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
-        pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
-        pytest.param(
-            (
-                "while True:\n    try:\n        while True:\n            pass\n"
-                "    except BaseException:\n        pass"
-            ),
-            End.TIMEOUT,
-            id="a loop that hears nothing",
-        ),
-        pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
-        pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
-        pytest.param(
-            "import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"
-        ),
+        ("import time; time.sleep(60)", End.TIMEOUT),
+        (DEAF_LOOP, End.TIMEOUT),
+        ("sum(range(10**12))", End.TIMEOUT),
+        ("import os; os._exit(0)", End.CRASHED),
+        ("import ctypes; ctypes.string_at(0)", End.CRASHED),
     ],
 )
-def test_what_stands_below_a_part_that_ends_the_process_runs(
-    box: Box, part: str, ended: End
-) -> None:
-    with load_source(box, f"above = 1\n{part}\n{BELOW}") as process:
-        assert number_of(process, "below") == 1.0
-        assert ends_of(process) == [(2, ended)]
+def test_the_lines_below_a_part_that_ends_the_process_run(box: Box, part: str, ended: End) -> None:
+    assert ends_of(load_source(box, f"above = 1\n{part}\n{BELOW}")) == [(2, ended)]
 
 
 def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(
     box: Box,
 ) -> None:
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
-    with load_source(box, source) as process:
-        assert number_of(process, "below") == 1.0
-        assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
-        assert process.skipped == (1, 3)
+    process = load_source(box, source)
+    assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
+    assert process.skipped == (1, 3)
+    again = load_source(box, source, skipped=process.skipped)
+    assert ends_of(again) == [(3, None), (7, None)], "left out at once"
 
 
-def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
-    with load_source(box, f"import os\nos._exit(1)\n{BELOW}", skipped=(1,)) as process:
-        assert number_of(process, "below") == 1.0
-        assert process.stopped == ()
+def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box: Box) -> None:
+    source = "import time\n" + "time.sleep(60)\n" * 3
+    process = load_source(box, source, Limits(seconds_per_call=2.0))
+    assert [statement.seconds for statement in process.stopped] == [1.0, 0.5, 0.5]
 
 
-@pytest.mark.parametrize(("per_call", "seconds"), [(1.0, [0.5, 0.5, 0.5]), (4.0, [2.0, 1.0, 0.5])])
-def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(
-    box, per_call, seconds
-) -> None:
-    with load_source(
-        box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)
-    ) as process:
-        assert [statement.seconds for statement in process.stopped] == seconds
+WRITES_AN_ANSWER = """
+import os
+for fd in range(64, 70):
+    try:
+        os.write(fd, bytes(8))
+    except OSError:
+        pass
+"""
 
 
 @pytest.mark.parametrize(
-    ("source", "limits", "end", "says"),
+    ("source", "limits", "end"),
     [
-        pytest.param(
-            "import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW,
-            OF_PARTS,
-            End.CRASHED,
-            "exit status 1",
-            id="of which many parts end the process",
-        ),
-        pytest.param(
+        ("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1), OF_PARTS, End.CRASHED),
+        (
             "import time\n" + "time.sleep(60)\n" * 5,
             Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
             End.TIMEOUT,
-            None,
-            id="whose time is up",
         ),
-        pytest.param(
-            "import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
-            "    except OSError:\n        pass\n" + BELOW,
-            OF_PARTS,
-            End.BAD_REPLY,
-            None,
-            id="that answers in the judge's place",
-        ),
+        (WRITES_AN_ANSWER, OF_PARTS, End.BAD_REPLY),
     ],
+    ids=["many parts end the process", "its time is up", "it answers in the judge's place"],
 )
-def test_of_a_file_nothing_more_is_tried(
-    box: Box, source: str, limits: Limits, end: End, says: str | None
-) -> None:
-    with pytest.raises(AttemptEnded, match=says) as caught:
-        load(box, limits, Load(source, "a.py"))
+def test_of_a_file_no_further_part_is_tried(box, source, limits, end) -> None:
+    with pytest.raises(AttemptEnded) as caught:
+        load_source(box, source + BELOW, limits)
     assert caught.value.end is end
 
 
@@ -355,29 +284,28 @@ def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
         load(box, OF_PARTS, Load("x = 1\n", "a.py"), spent=spent)
 
 
-def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: Box) -> None:
-    source = "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n"
-    with load_source(box, source) as process:
-        lines = [
-            (statement.line, statement.raised.line)
-            for statement in process.stopped
-            if statement.raised
-        ]
-    assert lines == [(4, 2), (9, 2)]
+LINES = {
+    "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n": [
+        (4, 2),
+        (9, 2),
+    ],
+    "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n": [(1, None)],
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    LINES.items(),
+    ids=["the line at which a part begins", "no line beyond the file"],
+)
+def test_an_exception_of_a_part_is_told_with(box: Box, source: str, lines: object) -> None:
+    process = load_source(box, source)
+    assert [(statement.line, statement.raised.line) for statement in process.stopped] == lines
 
 
 def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
-    with load_source(box, "import os\nos._exit(1)\ndef (:\n") as process:
-        assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
-
-
-def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
-    with load_source(
-        box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n"
-    ) as process:
-        (stopped,) = process.stopped
-    assert stopped == Stopped(1, stopped.raised)
-    assert stopped.raised.line is None
+    process = load_source(box, "import os\nos._exit(1)\ndef (:\n")
+    assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
 
 
 OF_TIME = Limits(memory_mib=512)
@@ -419,9 +347,7 @@ needs_schedstat = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an
-    attempt is.
-    """
+    """A box on one CPU, beside eight busy processes in sessions of their own, as attempts are."""
     all_cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(all_cpus)})
     command = [sys.executable, "-c", "while True: pass"]
@@ -449,12 +375,13 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
 
 @pytest.mark.parametrize(
     ("waited", "ran", "own"),
-    [
-        pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
-        pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
-        pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
-        pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
-        pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
+    [(3.0, 1.0, 1.0), (0.0, 0.5, 4.0), (3.0, 2.5, 2.5), (3.5, 9.0, 4.0), (None, 1.0, 4.0)],
+    ids=[
+        "the time that it waited for a processor does not count",
+        "the time that it slept counts",
+        "the time that its own threads ran meanwhile counts",
+        "no more counts than has passed",
+        "all of it counts if the kernel keeps no record",
     ],
 )
 def test_of_four_seconds_so_many_are_its_own(
@@ -512,25 +439,14 @@ def test_the_same_code_has_the_same_points_there(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        pytest.param(
-            Call("sleeps", (60.0,)),
-            "within 1 seconds: is there an endless loop",
-            id="who sleeps pays",
-        ),
-        pytest.param(
-            Call("spins"),
-            "within [13] seconds",
-            id="who runs pays, and waits no longer than the wall",
-        ),
-        pytest.param(
-            Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"
-        ),
-        pytest.param(
-            Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"
-        ),
+        (Call("sleeps", (60.0,)), "within 1 seconds: is there an endless loop"),
+        (Call("spins"), "within [13] seconds"),
+        (Call("threads"), "within [13] seconds"),
+        (Call("children"), "within [13] seconds"),
     ],
+    ids=["it sleeps", "it runs", "its own threads keep it waiting", "its own children do"],
 )
-def test_no_more_than_its_time(monkeypatch, busy_attempt, call, says):
+def test_no_attempt_has_more_than_its_time(monkeypatch, busy_attempt, call, says):
     monkeypatch.setattr(connection, "WALL", 3)
     with pytest.raises(AttemptEnded, match=says) as caught:
         busy_attempt.ask(call, SECONDS)

@@ -1,7 +1,6 @@
-"""The filter of system calls: what it answers to each, on both architectures, and what attempts of
-either kind meet in a box.
-"""
+"""The filter of system calls: its answer to each, and its effect on attempts in a box."""
 
+import re
 import struct
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from manyheads.box.connection import Box
 from manyheads.box.worker import seccomp
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Reply
+from manyheads.box.worker.messages import Call
 from manyheads.box.worker.seccomp import (
     ALLOW,
     ENOSYS,
@@ -19,9 +18,9 @@ from manyheads.box.worker.seccomp import (
     Rule,
     assemble,
 )
+from tests.box.conftest import value_of
+from tests.box.honest_attempts import BODIES, REFUSED_KINDLY
 from tests.make import replies
-
-from .honest_attempts import BODIES, REFUSED_KINDLY
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
@@ -62,64 +61,64 @@ def test_another_architectures_calls_end_the_process(machine: str) -> None:
     assert verdict(seccomp.program(machine), 0x40000003, 4) == KILL
 
 
-CALLS = [  # name, number on x86_64 and aarch64, arguments, on the CPU, on a GPU
-    ("read", (0, 63), (), ALLOW, ALLOW),
-    ("clone of a thread", (56, 220), (0x3D0F00,), ALLOW, ALLOW),
-    ("clone into a user namespace", (56, 220), (0x10000011,), EPERM, EPERM),
-    ("clone beside its parent", (56, 220), (0x8011,), EPERM, EPERM),
-    ("clone3", (435, 435), (), ENOSYS, ENOSYS),
-    ("openat2", (437, 437), (), ENOSYS, ENOSYS),
-    ("ioctl TCGETS", (16, 29), (1, 0x5401), ALLOW, ALLOW),
-    ("ioctl of a driver", (16, 29), (9, 0xC020462A), EPERM, ALLOW),
-    ("ioctl of the driver's memory", (16, 29), (9, 0x30000001), EPERM, ALLOW),
-    ("ioctl FIOASYNC", (16, 29), (1, 0x5452), EPERM, EPERM),
-    ("ioctl FIOSETOWN", (16, 29), (1, 0x8901), EPERM, EPERM),
-    ("ioctl SIOCGIFCONF", (16, 29), (1, 0x8912), EPERM, EPERM),
-    ("ioctl TIOCSTI", (16, 29), (1, 0x5412), EPERM, EPERM),
-    ("ioctl TIOCSTI with bits that the kernel drops", (16, 29), (1, 0x100005412), EPERM, EPERM),
-    ("fcntl F_SETFL", (72, 25), (1, 4, 0x800), ALLOW, ALLOW),
-    ("fcntl F_SETFL with O_ASYNC", (72, 25), (1, 4, 0x2000), EPERM, EPERM),
-    ("fcntl F_SET_RW_HINT", (72, 25), (1, 1036), EPERM, EPERM),
-    ("fcntl F_SETLK", (72, 25), (1, 6), EPERM, EPERM),
-    ("prctl PR_SET_NAME", (157, 167), (15,), ALLOW, ALLOW),
-    ("prctl PR_SET_DUMPABLE", (157, 167), (4, 1), EPERM, EPERM),
-    ("mmap as malloc does it", (9, 222), (0, 4096, 3, 0x22), ALLOW, ALLOW),
-    ("mmap of the machine's huge pages", (9, 222), (0, 4096, 3, 0x40022), EPERM, ALLOW),
-    ("madvise MADV_HUGEPAGE", (28, 233), (0, 4096, 14), ALLOW, ALLOW),
-    ("madvise MADV_PAGEOUT", (28, 233), (0, 4096, 21), EPERM, EPERM),
-    ("prlimit64 that asks", (302, 261), (0, 4, 0, 1), ALLOW, ALLOW),
-    ("prlimit64 that sets the core's", (302, 261), (0, 4, 1 << 40), EPERM, EPERM),
-    ("prlimit64 that sets another", (302, 261), (0, 7, 1 << 40), EPERM, ALLOW),
-    ("preadv2 without flags", (327, 286), (3, 1, 1, 0, 0, 0), ALLOW, ALLOW),
-    ("preadv2 with RWF_NOWAIT", (327, 286), (3, 1, 1, 0, 0, 8), EPERM, EPERM),
-    ("socketpair of unix sockets", (53, 199), (1, 0x80001), ALLOW, ALLOW),
-    ("socketpair of another family", (53, 199), (30, 5), EPERM, EPERM),
-    ("socket of unix", (41, 198), (1, 0x80005), EPERM, ALLOW),
-    ("socket of unix for messages", (41, 198), (1, 2), EPERM, EPERM),
-    ("socket of the internet", (41, 198), (2, 1), EPERM, EPERM),
-    ("connect", (42, 203), (), EPERM, EPERM),
-    ("bind", (49, 200), (), EPERM, ALLOW),
-    ("execve", (59, 221), (), EPERM, ALLOW),
-    ("fadvise64", (221, 223), (), EPERM, EPERM),
-    ("readahead", (187, 213), (), EPERM, EPERM),
-    ("mincore", (27, 232), (), EPERM, EPERM),
-    ("io_uring_setup", (425, 425), (), EPERM, EPERM),
-    ("bpf", (321, 280), (), EPERM, EPERM),
-    ("unshare", (272, 97), (), EPERM, EPERM),
-    ("ptrace", (101, 117), (), EPERM, EPERM),
-]
+# A call, its answers on a CPU and on a GPU, its numbers on x86_64 and aarch64, and its arguments.
+CALLS = """\
+read                                          | ALLOW  | ALLOW  | 0 63
+clone of a thread                             | ALLOW  | ALLOW  | 56 220 0x3D0F00
+ioctl TCGETS                                  | ALLOW  | ALLOW  | 16 29 1 0x5401
+fcntl F_SETFL                                 | ALLOW  | ALLOW  | 72 25 1 4 0x800
+prctl PR_SET_NAME                             | ALLOW  | ALLOW  | 157 167 15
+mmap as malloc does it                        | ALLOW  | ALLOW  | 9 222 0 4096 3 0x22
+madvise MADV_HUGEPAGE                         | ALLOW  | ALLOW  | 28 233 0 4096 14
+prlimit64 that asks                           | ALLOW  | ALLOW  | 302 261 0 4 0 1
+preadv2 without flags                         | ALLOW  | ALLOW  | 327 286 3 1 1 0 0 0
+socketpair of unix sockets                    | ALLOW  | ALLOW  | 53 199 1 0x80001
+clone into a user namespace                   | EPERM  | EPERM  | 56 220 0x10000011
+clone beside its parent                       | EPERM  | EPERM  | 56 220 0x8011
+ioctl FIOASYNC                                | EPERM  | EPERM  | 16 29 1 0x5452
+ioctl FIOSETOWN                               | EPERM  | EPERM  | 16 29 1 0x8901
+ioctl SIOCGIFCONF                             | EPERM  | EPERM  | 16 29 1 0x8912
+ioctl TIOCSTI                                 | EPERM  | EPERM  | 16 29 1 0x5412
+ioctl TIOCSTI with bits that the kernel drops | EPERM  | EPERM  | 16 29 1 0x100005412
+fcntl F_SETFL with O_ASYNC                    | EPERM  | EPERM  | 72 25 1 4 0x2000
+fcntl F_SET_RW_HINT                           | EPERM  | EPERM  | 72 25 1 1036
+fcntl F_SETLK                                 | EPERM  | EPERM  | 72 25 1 6
+prctl PR_SET_DUMPABLE                         | EPERM  | EPERM  | 157 167 4 1
+madvise MADV_PAGEOUT                          | EPERM  | EPERM  | 28 233 0 4096 21
+prlimit64 that sets the core's                | EPERM  | EPERM  | 302 261 0 4 0x10000000000
+preadv2 with RWF_NOWAIT                       | EPERM  | EPERM  | 327 286 3 1 1 0 0 8
+socketpair of another family                  | EPERM  | EPERM  | 53 199 30 5
+socket of unix for messages                   | EPERM  | EPERM  | 41 198 1 2
+socket of the internet                        | EPERM  | EPERM  | 41 198 2 1
+connect                                       | EPERM  | EPERM  | 42 203
+fadvise64                                     | EPERM  | EPERM  | 221 223
+readahead                                     | EPERM  | EPERM  | 187 213
+mincore                                       | EPERM  | EPERM  | 27 232
+io_uring_setup                                | EPERM  | EPERM  | 425 425
+bpf                                           | EPERM  | EPERM  | 321 280
+unshare                                       | EPERM  | EPERM  | 272 97
+ptrace                                        | EPERM  | EPERM  | 101 117
+clone3                                        | ENOSYS | ENOSYS | 435 435
+openat2                                       | ENOSYS | ENOSYS | 437 437
+ioctl of a driver                             | EPERM  | ALLOW  | 16 29 9 0xC020462A
+ioctl of the driver's memory                  | EPERM  | ALLOW  | 16 29 9 0x30000001
+mmap of the machine's huge pages              | EPERM  | ALLOW  | 9 222 0 4096 3 0x40022
+prlimit64 that sets another                   | EPERM  | ALLOW  | 302 261 0 7 0x10000000000
+socket of unix                                | EPERM  | ALLOW  | 41 198 1 0x80005
+bind                                          | EPERM  | ALLOW  | 49 200
+execve                                        | EPERM  | ALLOW  | 59 221
+"""
+ANSWERS = {"ALLOW": ALLOW, "EPERM": EPERM, "ENOSYS": ENOSYS}
 
 
-@pytest.mark.parametrize(
-    ("_", "numbers", "arguments", "on_cpu", "on_gpu"), CALLS, ids=[call[0] for call in CALLS]
-)
-def test_answers(
-    _: str, numbers: tuple[int, int], arguments: tuple[int, ...], on_cpu: int, on_gpu: int
-) -> None:
-    for number, (machine, architecture) in zip(numbers, MACHINES.items(), strict=True):
-        for device, expected in (("cpu", on_cpu), ("cuda", on_gpu)):
+@pytest.mark.parametrize("row", [re.sub(" +", " ", row) for row in CALLS.splitlines()])
+def test_answers(row: str) -> None:
+    _, *answers, numbers = row.split(" | ")
+    x86_64, aarch64, *arguments = [int(number, 0) for number in numbers.split()]
+    for number, (machine, architecture) in zip((x86_64, aarch64), MACHINES.items(), strict=True):
+        for device, answer in zip(("cpu", "cuda"), answers, strict=True):
             program = seccomp.program(machine, device)
-            assert verdict(program, architecture, number, *arguments) == expected, (machine, device)
+            assert verdict(program, architecture, number, *arguments) == ANSWERS[answer], machine
 
 
 def test_alternatives_and_neighbours_are_told_apart() -> None:
@@ -146,22 +145,21 @@ def test_alternatives_and_neighbours_are_told_apart() -> None:
 LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
 
 
-def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -> Reply:
-    source = f"{prelude}\ndef f():\n    {body.strip()}\n"
-    return replies(box, LIMITS, source, Call("f"), seconds=60.0)[0]
+def assert_returns(box: Box, body: str, expected: float, head: str = "") -> None:
+    source = f"import os, sys, time, torch\n{head}\ndef f():\n    {body.strip()}\n"
+    assert value_of(box, LIMITS, source, seconds=60.0) == expected
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_an_honest_attempt_may_use(box: Box, body: str) -> None:
-    got = reply(box, body)
-    assert got.raised is None, got.raised
-    assert got.outputs[0].tensor.item() == 1.0
+    assert_returns(box, body, 1.0)
 
 
 @pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
 def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[str]) -> None:
-    got = reply(box, body)
-    assert {got.raised.type, *got.raised.bases} & kinds, got.raised
+    source = f"import os, torch\ndef f():\n    {body}\n"
+    (reply,) = replies(box, LIMITS, source, Call("f"), seconds=60.0)
+    assert {reply.raised.type, *reply.raised.bases} & kinds, reply.raised
 
 
 # Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would
@@ -292,6 +290,4 @@ REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
 def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(
     box: Box, expression: str
 ) -> None:
-    got = reply(box, f"return works(lambda: {expression})", PRELUDE)
-    assert got.raised is None, got.raised
-    assert got.outputs[0].tensor.item() == 0.0
+    assert_returns(box, f"return works(lambda: {expression})", 0.0, PRELUDE)
