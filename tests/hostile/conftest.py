@@ -1,6 +1,4 @@
-"""Grade hostile students with the real `course grade`, among honest ones, and note all that
-changed.
-"""
+"""Grade hostile students with the real `course grade`, among honest ones, and note each change."""
 
 import hashlib
 import json
@@ -14,17 +12,15 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
-from tests.hostile.tricks import sources
+from tests.hostile.tricks import TRICKS
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, copy_course
 from tests.witness import start_with_witness
 
-HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
 
 LIMITS = {
@@ -52,7 +48,7 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
 }
 KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
 # the slowest first; some are graded together
-SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")
+SECTIONS = ("exhausting", "wire+tensors+cheats", "stealing+forging")
 REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
@@ -62,42 +58,31 @@ Place = Callable[[Path], None]  # puts something into a submission's folder
 
 @dataclass
 class Run:
-    """One `course grade`: how it ended, what it wrote, and what it changed that it should not
-    have.
-    """
+    """One `course grade`: its end, its output, and changes of files that it should not touch."""
 
     status: int
     text: str
-    results: dict[str, str]  # student -> the result as it stands in its file
+    results: dict[str, str]  # student -> the text of the file of the result
     changed: list[str] = field(default_factory=list)
     left_running: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    # of the machine, for whoever looks for them in the output
+    # of the machine, which no output may name
     paths: list[str] = field(default_factory=list)
 
-    def exercise(self, student: str) -> dict[str, Any]:
-        """The only exercise's part of a student's result."""
-        return dict(json.loads(self.results[student])["exercises"][0])
-
     def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
-        """The trick earned that much and no more; each lost check says why in one plain sentence,
-        one of them this.
-        """
-        exercise = self.exercise(trick)
-        score = exercise["score"] or 0.0  # None where something lies there that nobody read
+        """The trick earned that much; each lost check says why in one plain sentence, one this."""
+        (exercise,) = json.loads(self.results[trick])["exercises"]
+        score = exercise["score"] or 0.0  # None of a file that is not read
         assert (most if least is None else least) <= score <= most, exercise["checks"]
         assert score == sum(check["score"] for check in exercise["checks"])
         lost = [check for check in exercise["checks"] if check["outcome"] != "passed"]
         assert all(check["score"] == 0 for check in lost)
-        for check in lost:
-            assert is_one_plain_sentence(check["evidence"]), check["evidence"]
-            assert not [path for path in self.paths if path in check["evidence"]], check["evidence"]
-            assert "this is not your fault" not in check["evidence"], (
-                "a student made the grader itself fail"
-            )
-        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [
-            c["evidence"] for c in lost
-        ]
+        sentences = [check["evidence"] for check in lost]
+        for sentence in sentences:
+            assert is_one_plain_sentence(sentence), sentence
+            assert not [path for path in self.paths if path in sentence], sentence
+            assert "this is not your fault" not in sentence, "a fault of the grader itself"
+        assert not lost or re.search(says, "\n".join(sentences), re.MULTILINE), sentences
 
 
 def hands_in(content: str | bytes, name: str = FILE) -> Place:
@@ -113,14 +98,12 @@ def honest() -> Place:
 
 
 def plant_tiny_course(root: Path) -> None:
-    """A copy of the tiny course with LIMITS, full of secrets."""
+    """Make a copy of the tiny course with LIMITS, full of secrets."""
     copy_course(TINY, root)
-    listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
-    text = (root / "course.yaml").read_text(encoding="utf-8")
-    prefix, _, after = text.partition("limits:\n")
-    (root / "course.yaml").write_text(
-        f"{prefix}limits:\n{listed}\n{after[after.index('assignments:') :]}"
-    )
+    course = root / "course.yaml"
+    prefix, _, after = course.read_text(encoding="utf-8").partition("limits:\n")
+    rest = after[after.index("assignments:") :]
+    course.write_text(f"{prefix}limits: {json.dumps(LIMITS)}\n{rest}")
     for path, secret in (
         ("solutions/averages/01_running_mean.py", "a line of the solution"),
         ("grader/checks/test_running_mean.py", "a line of the hidden checks"),
@@ -135,7 +118,7 @@ def plant_tiny_course(root: Path) -> None:
         (root / path).parent.mkdir(mode=0o700)
         (root / path).write_text(SECRETS[secret])
         (root / path).chmod(0o600)
-    (exercise,) = load_course(root).exercises  # whose answers are what they were
+    (exercise,) = load_course(root).exercises  # whose answers are the recorded ones
     recorded = replace(read(exercise.fingerprints), key=key_of(exercise))
     exercise.fingerprints.write_bytes(save(recorded))
 
@@ -163,17 +146,24 @@ def outside() -> dict[str, str]:
     return state
 
 
+def state_of_the_world(watched: Mapping[str, Path]) -> dict[str, str]:
+    """Return every watched file and every part of the machine, with its content."""
+    state = outside()
+    for area, folder in watched.items():
+        state |= {f"{area}: {name}": entry for name, entry in digest(folder).items()}
+    return state
+
+
 def grade(
     root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None
 ) -> Run:
     """Grade this class below `root`, and compare the world before and after.
 
-    user: who grades, and has all of it; else whoever runs the tests.
+    Args:
+        user: the user who grades and owns the files, if it is not the user of the tests.
     """
-    course, submitted, out, scratch = (
-        root / name for name in ("course", "submitted", "out", "scratch")
-    )
-    plant_tiny_course(course)
+    submitted, out, scratch = (root / name for name in ("submitted", "out", "scratch"))
+    plant_tiny_course(root / "course")
     scratch.mkdir()
     for name, submit in students.items():
         folder = submitted / name / "averages"
@@ -181,42 +171,33 @@ def grade(
         submit(folder)
     (out / "of_last_week").mkdir(parents=True)
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
+    user_options = {}
     if user is not None:
         give(root, user)
+        user_options = {"user": user, "group": user, "extra_groups": []}
     watched = {
-        "the course": course,
+        "the course": root / "course",
         "the submissions": submitted,
         "an older result": out / "of_last_week",
     }
-    before = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
+    before = state_of_the_world(watched)
     log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
-    command = [
-        *COURSE,
-        "grade",
-        "submitted",
-        "--course",
-        "course",
-        "--out",
-        "out",
-        "--jobs",
-        str(jobs),
-    ]
-    command += ["--seed", "0"]  # what neighbours get is compared from run to run
+    # a seed, because what neighbours get is compared from run to run
+    options = f"grade submitted --course course --out out --jobs {jobs} --seed 0"
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(root),
         "TMPDIR": str(scratch),
         "PYTHONPATH": str(REPOSITORY),
-    }
-    env |= {
         "PYTHONDONTWRITEBYTECODE": "1",
         "COLUMNS": "200",
         "GITHUB_TOKEN": SECRETS["a token of the environment"],
     }
-    user_options = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    command = [*COURSE, *options.split()]
     with start_with_witness(command, log, env=env, **user_options) as run:
         left_running, status = run.leftovers(seconds), run.process.returncode
-    after = {area: digest(folder) for area, folder in watched.items()} | {"the machine": outside()}
+    after = state_of_the_world(watched)
+    user_folders = (f"{folder}/" for folder in (os.path.expanduser("~"), tempfile.gettempdir()))
     return Run(
         status=124 if status is None else status,
         text=log.read_text("utf-8", errors="backslashreplace"),
@@ -224,42 +205,23 @@ def grade(
             path.parent.name: path.read_text("utf-8")
             for path in sorted(out.glob("*/averages.json"))
         },
-        changed=[
-            f"{area}: {name}"
-            for area in before
-            for name in changed_names(before[area], after[area])
-        ],
+        changed=[name for name in {**before, **after} if before.get(name) != after.get(name)],
         left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
-        paths=[
-            str(root),
-            str(REPOSITORY),
-            sys.prefix,
-            os.path.expanduser("~") + "/",
-            tempfile.gettempdir() + "/",
-        ],
+        paths=[str(root), str(REPOSITORY), sys.prefix, *user_folders],
     )
 
 
 def give(root: Path, user: int) -> None:
-    """Let a user have a folder and all that is in it, but for hard links, whose file may stand
-    elsewhere.
-    """
+    """Let a user own a folder and all in it, but for hard links to files that stand elsewhere."""
     for path in [root, *root.rglob("*")]:
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
             os.chown(path, user, user, follow_symlinks=False)
 
 
-def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Names that came, went or hold something else."""
-    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
-
-
 def is_one_plain_sentence(text: str) -> bool:
-    """Not empty, one line, short, without control or formatting characters, and no command for a
-    CI.
-    """
+    """Return whether a text is one short line without control characters or a command for a CI."""
     return (
         0 < len(text) <= 300
         and "::" not in text
@@ -269,12 +231,12 @@ def is_one_plain_sentence(text: str) -> bool:
 
 @dataclass
 class Classes:
-    """Classes that were graded, each once, whichever of pytest's workers asks for it first."""
+    """Classes that are graded once, in whichever of pytest's workers asks for one first."""
 
     once: Callable[[str, Callable[[Path], None]], Path]
 
     def folder_of(self, name: str, make: Callable[[Path], Run]) -> Path:
-        """Where the class of that name was graded."""
+        """Return the folder in which the class of that name was graded."""
 
         def write_run(folder: Path) -> None:
             folder.mkdir()
@@ -283,65 +245,48 @@ class Classes:
         return self.once(f"hostile-{name}", write_run)
 
     def get(self, name: str, make: Callable[[Path], Run]) -> Run:
-        """The run of that name."""
+        """Return the run of that name."""
         return Run(**json.loads((self.folder_of(name, make) / "run.json").read_text()))
 
+    def section_folder(self, section: str) -> Path:
+        """Return the folder of all attempts of a section, graded among honest students."""
+        return self.folder_of(section, lambda root: grade(root, attempts_of(section)))
+
     def section(self, section: str) -> Run:
-        """All attempts of a section, each with an honest student before and after it."""
+        """Return the run of a section."""
         return self.get(section, lambda root: grade(root, attempts_of(section)))
 
     def tricks(
-        self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True
+        self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, interval: int = 1
     ) -> Run:
-        """These students among honest ones."""
-        return self.get(
-            name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs)
-        )
+        """Return the run of these students among honest ones."""
+        return self.get(name, lambda root: grade(root, among_honest(tricks, interval), jobs=jobs))
 
     def assert_untouched(self, run: Run) -> None:
-        """The neighbours' results and the world are what they would have been without a hostile
-        student.
-        """
-        assert run.changed == []
-        assert run.left_running == []
-        assert run.left_behind == []
-        alone = self.tricks("nobody_hostile", {})
-        for name in ("aaa_honest", "zzz_honest"):
-            assert run.results[name] == alone.results[name]
-        for name in run.results:
-            if name.endswith("~honest"):
-                assert (
-                    run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"]
-                ), name
+        """The neighbours' results and the world are the same as without a hostile student."""
+        assert (run.changed, run.left_running, run.left_behind) == ([], [], [])
+        alone = self.tricks("nobody_hostile", {}).results
+        for name, result in run.results.items():
+            if name in alone:
+                assert result == alone[name]
+            elif name.endswith("~honest"):
+                assert result.replace(name, "aaa_honest") == alone["aaa_honest"], name
 
 
 def attempts_of(section: str) -> dict[str, Place]:
-    """All attempts of a section among honest ones: after each where machine or memory is attacked,
-    else after some.
+    """Return all attempts of a section, with an honest one after some of them.
+
+    If machine or memory is attacked, that is after each.
     """
     categories = section.split("+")
-    texts = [trick for category in categories for trick in sorted(texts_of(category).items())]
-    assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
-    return among_honest(
-        {name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(categories) else 8
-    )
-
-
-def texts_of(category: str) -> dict[str, str]:
-    """The hostile attempts of a part as they are handed in: each stands below its name, or is one
-    line.
-    """
-    text = (HERE / "attempts" / f"{category}.py").read_text(encoding="utf-8")
-    head, *chunks = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
-    return {
-        name: head + body for name, body in zip(chunks[::2], chunks[1::2], strict=True)
-    } | sources(category, head)
+    tricks = [trick for category in categories for trick in TRICKS[category].items()]
+    assert len(dict(tricks)) == len(tricks), "two tricks of one class with the same name"
+    interval = 1 if REACHING_OUT & set(categories) else 8
+    return among_honest({name: hands_in(trick.text) for name, trick in tricks}, interval)
 
 
 def among_honest(tricks: Mapping[str, Place], interval: int = 1) -> dict[str, Place]:
-    """These students, an honest one before and after them all, and one after so many; after none
-    for 0.
-    """
+    """Return these students, two honest ones around them, and one after each `interval` of them."""
     students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
     for number, (name, submit) in enumerate(tricks.items(), 1):
         students[name] = submit

@@ -1,6 +1,4 @@
-"""Files that are not what they seem: a submission is data, read once, and never more than a file of
-text.
-"""
+"""Files in disguise: a submission is data, read once, and never more than a file of text."""
 
 import contextlib
 import json
@@ -16,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.conftest import FILE, Run, among_honest, grade, hands_in
 from tests.make import RIGHT
-
-from .conftest import FILE, Run, among_honest, grade, hands_in
 
 NOTEBOOK = "01_running_mean.ipynb"
 WRONG = "import torch\n\n\ndef running_mean(x):\n    return torch.zeros(())\n"
@@ -186,9 +183,7 @@ def test_earns_what_its_text_earns(run, name):
     run.assert_earned(name, earns, says)
 
 
-def test_neighbours_and_the_world_are_as_if_nobody_was_hostile_and_no_file_is_a_fault_of_the_grader(
-    run, classes
-):
+def test_neighbours_and_the_world_are_untouched_and_no_file_is_a_fault_of_the_grader(run, classes):
     classes.assert_untouched(run)
     assert run.status == 1, run.text  # what lies beside the attempts is not graded, and named
     assert "manyheads_leak" not in run.text + "".join(run.results.values()), (
@@ -206,9 +201,7 @@ ORDINARY = 61_234  # a user whom no machine has
 
 
 def closes(mode: int, level: int) -> Place:
-    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2)
-    this mode.
-    """
+    """Hand in a right attempt, with this mode of its file (level 0) or of a folder above it."""
 
     def submit(folder: Path) -> None:
         (folder / FILE).write_text(RIGHT)
@@ -247,7 +240,7 @@ def ordinary(classes):
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinary, name):
+def test_a_file_that_may_not_be_read_has_no_points_and_is_named_with_a_remedy(ordinary, name):
     result = json.loads(ordinary.results[name])
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
@@ -258,5 +251,5 @@ def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinar
     assert ordinary.status == 1, ordinary.text
 
 
-def test_of_what_may_not_be_read_nobody_else_knows(ordinary, classes):
+def test_a_file_that_may_not_be_read_concerns_no_other_student(ordinary, classes):
     classes.assert_untouched(ordinary)

@@ -1,22 +1,18 @@
-"""What each trick earns, what a lost check says of it, that nobody else is touched, and that no
-secret comes out.
-"""
+"""Each trick earns no more than its tensors, touches no other student, and brings no secret out."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.conftest import SECRETS, SECTIONS, attempts_of, grade, hands_in, texts_of
-from tests.hostile.tricks import TRICKS
+from tests.hostile.conftest import SECRETS, SECTIONS, hands_in
+from tests.hostile.tricks import ATTEMPTS, TRICKS
 from tests.make import TINY
 
 LEAST = {"passes_the_connection_on": 0}  # where chance decides which way it fails
 
 
 def section_param(section, *values):
-    """Attempts that exhaust the machine are a journey: most of them last until somebody ends
-    them.
-    """
+    """An attempt that exhausts the machine is a journey: most last until they are ended."""
     marks = [pytest.mark.journey] if "exhausting" in section else []
     return pytest.param(section, *values, marks=marks, id=values[0] if values else section)
 
@@ -32,23 +28,22 @@ def run(request, classes):
     return classes.section(request.param)
 
 
-@pytest.mark.parametrize("kind", TRICKS)
-def test_every_trick_stands_in_the_table(kind):
-    assert texts_of(kind).keys() == TRICKS[kind].keys()
+def test_no_trick_was_lost():
+    assert sum(map(len, TRICKS.values())) == 115
 
 
 @pytest.mark.parametrize(
-    ("run", "trick", "most", "says"),
+    ("run", "name", "trick"),
     [
-        section_param(section, trick, *row[:2])
+        section_param(section, name, trick)
         for section in SECTIONS
         for category in section.split("+")
-        for trick, row in TRICKS[category].items()
+        for name, trick in TRICKS[category].items()
     ],
     indirect=["run"],
 )
-def test_earns_what_its_tensors_earn(run, trick, most, says):
-    run.assert_earned(trick, most, says, least=LEAST.get(trick))
+def test_earns_what_its_tensors_earn(run, name, trick):
+    run.assert_earned(name, trick.most_points, trick.says, least=LEAST.get(name))
 
 
 @of_each_section
@@ -61,7 +56,7 @@ def test_the_run_ends_by_itself_and_finds_no_fault_in_the_grader(run):
     assert run.status == 0, run.text
 
 
-BETWEEN = Path(__file__).parent / "attempts" / "between"
+BETWEEN = ATTEMPTS / "between"
 LEAVES = (BETWEEN / "leaves_everything_behind.py").read_text(encoding="utf-8")
 LOOKS = (BETWEEN / "looks_for_what_is_left.py").read_text(encoding="utf-8")
 PAIRS = 2
@@ -72,16 +67,14 @@ PAIRS = 2
 )
 def in_turns(request, classes):
     """Those who leave and those who look, in turns: with two judges, one of each at any time."""
-    texts = {
-        f"{i}_{role}": text
+    students = {
+        # the same text would be judged once
+        f"{i}_{role}": hands_in(f"{text}# {i}\n")
         for i in range(PAIRS)
         for role, text in (("leaves", LEAVES), ("looks", LOOKS))
     }
-    # the same would be judged once
-    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}
-    return classes.tricks(
-        f"between_{request.param}_judges", students, jobs=request.param, neighbours=False
-    )
+    name = f"between_{request.param}_judges"
+    return classes.tricks(name, students, jobs=request.param, interval=0)
 
 
 @pytest.mark.parametrize("pair", range(PAIRS))
@@ -103,43 +96,26 @@ CHECKS = TINY / "grader" / "checks" / "test_running_mean.py"
 MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"
 RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
 WRONG = TINY / "grader" / "wrong" / "running_mean"
-EXHAUSTING = pytest.param("exhausting", marks=pytest.mark.journey)  # graded there, in a minute
-SAYING = ["stealing+forging", EXHAUSTING, "wire", "tensors+cheats", "wrong"]
+SAYING = [*map(section_param, SECTIONS), "wrong"]
 BROKEN = ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
 # what attempts put beside the hidden inputs, wherever a word of theirs might come out
 LEAK = "manyheads_leak"
 
 
 def lines_of(path: Path) -> set[str]:
-    """The lines that are long enough to be told from any other text."""
-    return {
-        line.strip()
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if len(line.strip()) > 24
-    }
-
-
-def titles() -> set[str]:
-    """What a check says to students is no secret: its docstring."""
-    return {
-        line.strip()
-        for line in CHECKS.read_text(encoding="utf-8").splitlines()
-        if line.strip().startswith('"""')
-    }
+    """Return the lines that are long enough to be told from any other text."""
+    lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
+    return {line for line in lines if len(line) > 24}
 
 
 @pytest.fixture(scope="module", params=SAYING)
 def output(request, classes):
     """Everything that a run says: to the terminal, and in every result."""
     if request.param == "wrong":
-        released = RELEASED.read_text(encoding="utf-8")
-        attempts = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {
-            "stub": released
-        }
-        attempts |= {f"broken_{number}": text for number, text in enumerate(BROKEN)}
-        run = classes.tricks(
-            "wrong", {name: hands_in(text) for name, text in attempts.items()}, neighbours=False
-        )
+        paths = [RELEASED, *WRONG.glob("*.py")]
+        texts = [*BROKEN, *(path.read_text(encoding="utf-8") for path in paths)]
+        students = {f"wrong_{number}": hands_in(text) for number, text in enumerate(texts)}
+        run = classes.tricks("wrong", students, interval=0)
     else:
         run = classes.section(request.param)
     return run, "\n".join([run.text, *run.results.values()])
@@ -155,7 +131,9 @@ def test_no_planted_secret_no_path_of_the_machine_and_no_hidden_input_comes_out(
 def test_no_line_of_the_solution_the_hidden_checks_or_the_mutants_comes_out(output):
     _, text = output
     for path in (SOLUTION, CHECKS, MUTANTS):
-        hidden = lines_of(path) - lines_of(RELEASED) - titles()
+        hidden = lines_of(path) - lines_of(RELEASED)
+        # the docstring of a check is its title, which is no secret
+        hidden = {line for line in hidden if path != CHECKS or not line.startswith('"""')}
         assert hidden
         assert [line for line in hidden if line in text] == []
 
@@ -167,12 +145,7 @@ def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
 
 
 def test_the_secrets_were_there_to_be_found(classes):
-    folder = classes.folder_of(
-        "stealing+forging", lambda root: grade(root, attempts_of("stealing+forging"))
-    )
-    files = (path for path in (folder / "course").rglob("*") if path.is_file())
-    planted = "".join(
-        path.read_text(encoding="utf-8") for path in files if path.suffix != ".safetensors"
-    )
-    missing = {name for name, secret in SECRETS.items() if secret not in planted}
+    folder = classes.section_folder("stealing+forging")
+    planted = b"".join(p.read_bytes() for p in (folder / "course").rglob("*") if p.is_file())
+    missing = {name for name, secret in SECRETS.items() if secret.encode() not in planted}
     assert missing == {"a token of the environment", "a line of a neighbour's attempt"}

@@ -8,11 +8,13 @@ def right_if(found, x):
 
 # host_paths_in_the_traceback: Raises with every path that it knows in the text, and from code that says it stands in
 # another file.
+# Earns 0: raised RuntimeError on line 11
 def running_mean(x):
     paths = [*sys.path, sys.prefix, sys.executable, __file__, os.getcwd()]
     exec(compile("raise RuntimeError(words)", "/etc/manyheads_leak.py", "exec"), {"words": "\n".join(paths)})
 
 # inputs_in_a_fields_name: Sends a reply with a field whose name is made of hidden inputs, in place of the worker's.
+# Earns 0: not an answer: it has a field that is not agreed\.$
 def running_mean(x):
     told = " ".join(f"{value:.4g}" for value in x.tolist())
     text = json.dumps({"__metadata__": {"body": json.dumps({"$": "Reply", f"manyheads_leak {told}": 1})}}).encode()
@@ -23,27 +25,57 @@ def running_mean(x):
 
 # inputs_in_a_layouts_name: Returns an object whose type is named like a tensor of another layout, and after the hidden
 # inputs.
+# Earns 0: yours returned an object of another type
 def running_mean(x):
     digits = "".join(f"{abs(float(n)):.12f}".replace(".", "") for n in x)
     return type(f"sparse_{digits[:150]} leak tensor", (), {})()
 
+# inputs_in_a_shape: Inputs in a shape.
+# Earns 0: yours has \(0, ….*\)
+def running_mean(x):
+    return torch.empty([0, *(int(abs(float(n)) * 1e8) + 1 for n in x[:2])])
+
+# inputs_in_a_types_name: Inputs in a types name.
+# Earns 0: yours returned an object of another type
+def running_mean(x):
+    return type(f"manyheads_leak\n::set-output name=x::{x.tolist()}\x1b[31m", (), {})()
+
 # inputs_in_many_axes: Returns nothing, in a shape of sixty axes that spells the hidden inputs out.
+# Earns 0: yours has \(0, .*…\)
 def running_mean(x):
     digits = "".join(str(abs(float(n))).replace(".", "") for n in x)[:15]
     return torch.empty([0, *(int(d) + 1 for d in digits), *[1] * 45])
 
+# inputs_in_sizes_of_four_digits: Inputs in sizes of four digits.
+# Earns 0: yours has \(0, another size, another size\)
+def running_mean(x):
+    return torch.empty(0, *(int(abs(float(n)) * 1e4) % 90_000 + 1_000 for n in x[:2]))
+
 # inputs_in_the_exceptions_name: Puts the hidden inputs into an exception's type, its module and its cause.
+# Earns 0: raised Exception on line 11
 def running_mean(x):
     kind = type(f"manyheads_leak {x.tolist()}", (Exception,), {"__module__": f"manyheads_leak {x.tolist()}"})
     raise kind(f"manyheads_leak {x.tolist()}") from kind("manyheads_leak")
 
+# inputs_in_the_exceptions_text: Inputs in the exceptions text.
+# Earns 0: raised RuntimeError on line 10
+def running_mean(x):
+    raise RuntimeError(f"\n::set-output name=manyheads_leak::{x.tolist()}\n\x1b[31m@everyone\n")
+
 # inputs_in_the_line_number: Raises on a line whose number is a hidden input.
+# Earns 0: raised RuntimeError$
 def running_mean(x):
     line = 4000000000 + int(abs(float(x[0])) * 1e8) if len(x) else 4000000000
     code = compile("raise RuntimeError", __file__, "exec")
     exec(code.replace(co_firstlineno=line % 2**31))
 
+# inputs_in_values: Inputs in values.
+# Earns 0: values differ, the most at
+def running_mean(x):
+    return x * 1e300
+
 # inputs_on_stdout: Prints and warns the hidden inputs, to every stream and descriptor.
+# Earns 0: raised LookupError
 def running_mean(x):
     words = f"manyheads_leak {x.tolist()}\n"
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
@@ -55,6 +87,8 @@ def running_mean(x):
 
 # the_grader_in_this_process: Looks for the grader, its checks and the reference among modules, objects and frames, and for
 # a secret in the environment, Python's and the process's own, and in memory that was freed.
+# It answers only with what it found, and there is nothing to find.
+# Earns 0: raised LookupError on line
 WORD = "manyheads" + "_marker"
 
 def objects():
@@ -88,6 +122,7 @@ def running_mean(x):
 
 # the_graders_files: Looks at every place for a course's folders and files, for a compiled check or solution, and in what
 # it can read for a solution, a check, a neighbour's attempt, a secret or a .git.
+# Earns 0: raised LookupError on line
 NAMES = {"course.yaml", ".course", "solutions", "submitted", ".git", "aaa_honest", "results"}
 WANTED = (b"manyheads" + b"_marker", b"BEGIN " + b"SOLUTION", b"hidden_" + b"check(")
 
