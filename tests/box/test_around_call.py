@@ -34,7 +34,7 @@ EACH_CLASS: list[Around] = [
 ]
 
 
-def test_each_class_arrives_as_it_was_sent_and_equals_only_itself() -> None:
+def test_each_class_arrives_as_it_was_sent_and_equals_only_itself():
     assert {type(around) for around in EACH_CLASS} == {*get_args(Around)}
     for around in EACH_CLASS:
         received = wire.decode(wire.encode(Call("f", around=around)))
@@ -45,7 +45,7 @@ def test_each_class_arrives_as_it_was_sent_and_equals_only_itself() -> None:
 @pytest.mark.parametrize(
     "around", ["def around(subject, build): ...", {"$": "Build", "target": "f"}]
 )
-def test_no_other_object_is_put_around_a_call(around: object) -> None:
+def test_no_other_object_is_put_around_a_call(around):
     body = {"$": "Call", "subject": "f", "around": around}
     with pytest.raises(TypeError, match=r"one of MovedAfterACall, .*, PlantedDifference; it is"):
         wire.from_body(body, [])
@@ -75,9 +75,7 @@ class Keeping(nn.Module):
     [(True, (None, ["meta"])), (False, ("RuntimeError", []))],
     ids=["a buffer", "an attribute"],
 )
-def test_a_module_answers_once_and_is_then_moved_with_its_buffers_alone(
-    as_buffer: bool, answer: tuple[str | None, list[str]]
-) -> None:
+def test_a_module_answers_once_and_is_then_moved_with_its_buffers_alone(as_buffer, answer):
     inputs = torch.empty(3, 4), torch.empty(3, 1, dtype=torch.bool)
     around = moved_after_a_call(inputs)
     assert around == MovedAfterACall((Ones((3, 4)), Ones((3, 1), "bool")))
@@ -141,7 +139,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", [*ALIKE, *DIFFERENT])
-def test_two_modules_are_alike_unless_a_difference_of_their_results_is_seen(name: str) -> None:
+def test_two_modules_are_alike_unless_a_difference_of_their_results_is_seen(name):
     module, twin = (ALIKE | DIFFERENT)[name]
     around = ComparedWithModule("Layer", (4, 2, 8), "comparison", "a layer of 4")
     build = Build("make", device="meta", report=("comparison",))
@@ -152,7 +150,7 @@ def test_two_modules_are_alike_unless_a_difference_of_their_results_is_seen(name
     assert reply.modules[0].attributes == {"comparison": report}
 
 
-def test_a_call_ends_at_the_limit_of_its_operations() -> None:
+def test_a_call_ends_at_the_limit_of_its_operations():
     def raised_after(additions: int) -> str | None:
         names = {"f": lambda x: sum([x] * additions, x)}
         reply = execute(names, Call("f", (torch.zeros(2),), around=OperationLimit(100)), "")
@@ -175,7 +173,7 @@ def planted_output(
     return execute({"attend": function}, call, "").outputs[0].tensor
 
 
-def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
+def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same():
     differences = (planted_output(X, 0.77) - attend(X)).flatten()
     index = int(0.77 * X.numel())
     assert 8 <= float(differences[index].abs()) <= 24
@@ -184,7 +182,7 @@ def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere
     assert len(remaining.unique()) == len(remaining)
 
 
-def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone() -> None:
+def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone():
     def written_out(x: Tensor) -> Tensor:
         return (x @ x.mT / 2).softmax(-1) @ x
 
@@ -193,7 +191,7 @@ def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alo
     assert torch.equal(planted_output(X, function=written_out), written_out(X))
 
 
-def test_it_works_in_every_layout_and_on_empty_tensors() -> None:
+def test_it_works_in_every_layout_and_on_empty_tensors():
     for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
         assert planted_output(x).shape == x.shape
     assert planted_output(X, function=torch.vmap(attend)).shape == X.shape
@@ -209,7 +207,7 @@ class Flagged(nn.Module):
 
 
 @pytest.mark.parametrize("flash", [True, False])
-def test_with_a_flag_it_is_in_the_output_of_modules_whose_flag_is_true(flash: bool) -> None:
+def test_with_a_flag_it_is_in_the_output_of_modules_whose_flag_is_true(flash):
     call = Call(Build("Flagged", (flash,)), (X,), around=PlantedDifference(8.0, 0.3, "flash"))
     output: Any = execute({"Flagged": Flagged}, call, "").outputs[0].tensor
     assert torch.equal(output, planted_output(X) if flash else attend(X))

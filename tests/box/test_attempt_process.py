@@ -25,7 +25,7 @@ from manyheads.box.level_and_device_names import BoxUnavailable, Level
 from manyheads.box.without_namespaces import ForkedBox, ProcessBox, _caller, open_own_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
-from manyheads.course import Course, load_course
+from manyheads.course import load_course
 from tests.box.conftest import value_of
 from tests.make import copy_course, run
 
@@ -235,8 +235,8 @@ def test_where_threads_run_every_attempt_is_a_new_interpreter():
 
 
 def test_an_interpreter_that_does_not_connect_has_ended_when_its_box_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     started = list[subprocess.Popen[bytes]]()
 
     def start_idle(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
@@ -255,7 +255,7 @@ def test_an_interpreter_that_does_not_connect_has_ended_when_its_box_is_refused(
 PASSWORD = bytes(range(32))
 
 
-def test_a_caller_without_the_password_is_sent_away_and_a_silent_one_is_given_up() -> None:
+def test_a_caller_without_the_password_is_sent_away_and_a_silent_one_is_given_up():
     with socket.create_server(("127.0.0.1", 0)) as server:
         with pytest.raises(TimeoutError):
             _caller(server, PASSWORD, time.monotonic() + 0.01)
@@ -278,7 +278,7 @@ def test_a_caller_without_the_password_is_sent_away_and_a_silent_one_is_given_up
         (None, "ended in the middle of a call."),
     ],
 )
-def test_an_exit_code_is_told_in_one_sentence(code: int | None, sentence: str) -> None:
+def test_an_exit_code_is_told_in_one_sentence(code, sentence):
     ours, theirs = socket.socketpair()
     theirs.close()
     ours.setblocking(False)
@@ -317,14 +317,14 @@ AS_ANOTHER_USER: dict[str, tuple[str, float | str]] = {
 }
 
 
-def test_an_attempt_of_another_user(user_box: Box) -> None:
+def test_an_attempt_of_another_user(user_box):
     answers = {
         name: value_of(user_box, LIMITS, body) for name, (body, _) in AS_ANOTHER_USER.items()
     }
     assert answers == {name: expected for name, (_, expected) in AS_ANOTHER_USER.items()}
 
 
-def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tiny: Course) -> None:
+def test_a_course_is_graded_only_where_others_may_not_read_it(user_box, tiny):
     with tempfile.TemporaryDirectory() as temp_dir:
         Path(temp_dir).chmod(0o755)
         course = load_course(copy_course(tiny.root, Path(temp_dir, "tiny")))
@@ -351,7 +351,7 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
         yield opened
 
 
-def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
+def test_what_may_be_imported_is_the_same_in_every_box(any_box):
     lines = [f"import {name}" for name in (*REFUSED, *ALLOWED)]
     source = "\n".join([*lines, "import sysconfig; sysconfig.get_config_vars()"])
     process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))

@@ -157,7 +157,7 @@ def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
 
 
-def test_the_listeners_it_plants_can_be_reached_from_outside(tmp_path: Path) -> None:
+def test_the_listeners_it_plants_can_be_reached_from_outside(tmp_path):
     """Else the network tricks could not succeed anywhere, and would prove nothing."""
     with canary._planted_secrets(tmp_path) as planted:
         socket.create_connection(("127.0.0.1", planted["tcp"])).close()

@@ -1,12 +1,12 @@
-"""A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the
-box opens beyond a CPU's. What only a real GPU can show is in tests/gpu.
+"""Internal: device files and GPU locks need root or a GPU in public. A box for a GPU.
+
+A stand-in takes the place of the device file. Only a real GPU shows the rest: see tests/gpu.
 """
 
-import dataclasses
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,7 @@ from manyheads.box.contents import (
 from manyheads.box.level_and_device_names import BoxUnavailable, Level
 from manyheads.box.namespaces import GpuBox, GpuLock, NamespaceBox, launch_request
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call
-from tests.make import replies
+from tests.box.conftest import value_of
 
 INFORMATION = (
     "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
@@ -43,9 +42,7 @@ Machine = Callable[..., Places]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in
-    /proc.
-    """
+    """Make folders as a driver leaves them. /proc describes the first `told` of `gpus` files."""
 
     def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
@@ -85,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
     return libraries
 
 
-def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Machine) -> None:
+def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine):
     driver = find_driver(machine(11, told=2), {})
     assert driver.gpus[:2] == (
         Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"),
@@ -94,9 +91,7 @@ def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Mac
     assert [gpu.node for gpu in driver.gpus][-2:] == ["nvidia9", "nvidia10"]
 
 
-def test_the_library_is_where_the_linker_would_find_it(
-    machine: Machine, folder: Path, tmp_path: Path
-) -> None:
+def test_the_library_is_where_the_linker_would_find_it(machine, folder, tmp_path):
     """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
     cache_folder = tmp_path / "other"
     cache_folder.mkdir()
@@ -109,66 +104,46 @@ def test_the_library_is_where_the_linker_would_find_it(
     assert find_driver(machine(told=0), {}).library == ""
 
 
-def close_device(name: str) -> Callable[[Path], None]:
-    return lambda dev: (dev / name).chmod(0o660)
+LOAD_MODULE, NO_LIBRARY = "sudo nvidia-modprobe -c 0 -u", "libcuda.so.1"
+OBSTACLES: dict[str, tuple[str, Callable[[Path], object], list[tuple[str, str]]]] = {
+    **{
+        f"{name} is missing": (name, Path.unlink, [(f"there is no {{dev}}/{name}", LOAD_MODULE)])
+        for name in ("nvidiactl", "nvidia-uvm")
+    },
+    **{
+        f"{name} is for a group alone": (
+            name,
+            lambda path: path.chmod(0o660),
+            [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
+        )
+        for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")
+    },
+    "no obstacle": ("nvidia0", Path.exists, []),
+    "no GPU": (
+        "nvidia0",
+        Path.unlink,
+        [("there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", LOAD_MODULE)],
+    ),
+    NO_LIBRARY: (
+        "nvidia0",
+        Path.exists,
+        [
+            (
+                "libcuda.so.1, a part of the driver, is not found",
+                "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>",
+            )
+        ],
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "library", "expected"),
-    [
-        pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
-        *(
-            pytest.param(
-                lambda dev, name=name: (dev / name).unlink(),
-                True,
-                [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")],
-                id=f"{name}, which is not there",
-            )
-            for name in ("nvidiactl", "nvidia-uvm")
-        ),
-        *(
-            pytest.param(
-                close_device(name),
-                True,
-                [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
-                id=f"{name}, which is for a group alone",
-            )
-            for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")
-        ),
-        pytest.param(
-            lambda dev: (dev / "nvidia0").unlink(),
-            True,
-            [
-                (
-                    "there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it",
-                    "sudo nvidia-modprobe -c 0 -u",
-                )
-            ],
-            id="a GPU",
-        ),
-        pytest.param(
-            lambda dev: None,
-            False,
-            [
-                (
-                    "libcuda.so.1, a part of the driver, is not found",
-                    "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>",
-                )
-            ],
-            id="a library that is not found",
-        ),
-    ],
-)
-def test_what_is_missing_is_named_with_the_command_that_helps(
-    machine, folder, spoil, library, expected
-):
-    places = machine(usual=str(folder) if library else "")
-    spoil(places.dev)
-    driver = find_driver(places, {})
-    expected_findings = []
-    for row in expected:
-        expected_findings.append(tuple(text.format(dev=places.dev) for text in row))
-    assert list(gpu_obstacles(driver, NOBODY)) == expected_findings
+@pytest.mark.parametrize("name", OBSTACLES)
+def test_an_obstacle_is_named_with_the_command_that_helps(machine, folder, name):
+    device, spoil, expected = OBSTACLES[name]
+    places = machine(usual="" if name == NO_LIBRARY else str(folder))
+    spoil(places.dev / device)
+    obstacles = str([*gpu_obstacles(find_driver(places, {}), NOBODY)])
+    assert obstacles.replace(str(places.dev), "{dev}") == str(expected)
 
 
 def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
@@ -177,38 +152,33 @@ def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
 
 ONE, OTHER = UUIDS
 BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
+CHOICES = {
+    "of two it gets its own": (2, "", 0, BOTH[:1], ONE),
+    "the other gets the other": (2, "", 1, BOTH[1:], OTHER),
+    "one that the driver does not describe is given by its number": (0, "", 0, BOTH, "0"),
+    "which one a number chooses, CUDA decides": (2, "1", 0, BOTH, "1"),
+    "one that is chosen by its name": (2, OTHER[:8], 0, BOTH[1:], OTHER),
+    "a text that chooses nothing": (2, "$(id) x", 0, BOTH, "0"),
+}
 
 
 @pytest.mark.parametrize(
-    ("told", "choice", "gpu", "nodes", "visible"),
-    [
-        pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
-        pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
-        pytest.param(
-            0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"
-        ),
-        pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
-        pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
-        pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
-    ],
+    ("told", "choice", "gpu", "nodes", "visible"), CHOICES.values(), ids=CHOICES
 )
 def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
     machine, folder, told, choice, gpu, nodes, visible
 ):
     environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
     driver = find_driver(machine(2, told=told, usual=str(folder)), {})
-    inside = equipment(
-        driver, (separate_gpus(driver, environment) if choice else driver.gpus)[gpu], environment
-    )
+    gpus = separate_gpus(driver, environment) if choice else driver.gpus
+    inside = equipment(driver, gpus[gpu], environment)
     # and none for screens
     names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]
     assert [bind.target for bind in inside.devices] == [*names, *nodes]
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
 
 
-def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(
-    machine: Machine, folder: Path
-) -> None:
+def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine, folder):
     places = machine(2, usual=str(folder))
     pci = [bind for bind in gpu_equipment(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
@@ -226,21 +196,16 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(True, False, id="that the linker knows are left to the linker"),
-        pytest.param(False, True, id="that it does not know are named to it"),
-    ],
-)
-def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
+@pytest.mark.parametrize("known", [True, False])
+def test_a_library_below_usr_is_in_every_box_and_named_only_to_a_linker_without_it(
+    machine, monkeypatch, known
+):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(contents, "LIBRARIES", (library.name,))
     inside = gpu_equipment(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
     assert not [bind for bind in inside.binds if "lib" in bind.target]
-    assert dict(inside.environment).get("LD_LIBRARY_PATH") == (
-        str(library.parent) if expected else None
-    )
+    named = dict(inside.environment).get("LD_LIBRARY_PATH")
+    assert named == (None if known else str(library.parent))
 
 
 def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
@@ -257,7 +222,7 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
     ]
 
 
-def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:
+def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine):
     places = machine(2)
     driver = find_driver(places, {})
     assert separate_gpus(driver, {}) == driver.gpus
@@ -318,20 +283,6 @@ prot=0)) == gib << 30
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device file")
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A box, and the limits of its attempts."""
-
-    box: Box
-    limits: Limits
-
-    def gives(self, expression: str) -> object:
-        """The expression's value in an attempt, as a number, or the name of what it raises."""
-        source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
-        (reply,) = replies(self.box, self.limits, source, Call("f"))
-        return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
-
-
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A device file that gives zeros, as /dev/zero does."""
@@ -342,107 +293,92 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gpu(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+def gpu_box(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
     devices = tuple(Bind(str(device), f"/dev/{name}") for name in ("nvidiactl", "nvidia0"))
     fake_equipment = Equipment(devices, (), (("CUDA_VISIBLE_DEVICES", "0"),))
     with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), fake_equipment) as box:
-        yield Opened(box, GPU)
+        yield box
 
 
-@pytest.fixture(scope="module")
-def cpu(box: Box) -> Opened:
-    return Opened(box, CPU)
+def result(box: Box, limits: Limits, expression: str) -> object:
+    return value_of(box, limits, f"{SOURCE}\ndef f():\n    return float({expression})\n")
 
 
 ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
-INSIDE = [  # expression, on a GPU, on a CPU
-    pytest.param(
+INSIDE = {  # expression, on a GPU, on a CPU
+    "its device file": (
         "open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)",
         1.0,
         ABSENT,
-        id="its device file",
     ),
-    pytest.param(
-        "os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0, id="which GPU it is to use"
-    ),
-    pytest.param("names_a_thread()", 1.0, 0.0, id="a name for a thread"),
-    pytest.param("listens()", 1.0, REFUSED, id="a unix socket that it listens at"),
-    pytest.param("listens(connects)", REFUSED, REFUSED, id="nobody that connects to one"),
-    pytest.param("listens(socket.socket.accept)", REFUSED, REFUSED, id="nobody that it accepts"),
-    pytest.param(
+    "which GPU it is to use": ("os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0),
+    "a name for a thread": ("names_a_thread()", 1.0, 0.0),
+    "a unix socket that it listens at": ("listens()", 1.0, REFUSED),
+    "nobody that connects to one": ("listens(connects)", REFUSED, REFUSED),
+    "nobody that it accepts": ("listens(socket.socket.accept)", REFUSED, REFUSED),
+    "no socket to send unconnected": (
         "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)",
         REFUSED,
         REFUSED,
-        id="no socket to send unconnected",
     ),
-    pytest.param("reserves(256)", 1.0, "OSError", id="more address space than there is memory"),
-    pytest.param(
-        "len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"
-    ),
-    pytest.param(
+    "more address space than there is memory": ("reserves(256)", 1.0, "OSError"),
+    "its own part of /proc": ("len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT),
+    "how much memory the machine has": (
         "'MemTotal' in open('/proc/meminfo').read()",
         1.0,
         ABSENT,
-        id="how much memory the machine has",
     ),
-    pytest.param("resource.getrlimit(resource.RLIMIT_NOFILE)[0]", 512, 128, id="open files"),
-    pytest.param(
-        "resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16, id="processes and threads"
-    ),
-    pytest.param(
+    "open files": ("resource.getrlimit(resource.RLIMIT_NOFILE)[0]", 512, 128),
+    "processes and threads": ("resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16),
+    "itself alone in /proc": (
         "sees_with_a_child() == ['1'] * (os.path.exists('/proc/1'))",
         1.0,
         1.0,
-        id="itself alone in /proc",
     ),
-    pytest.param("os.path.exists('/proc/sys/kernel')", 0.0, 0.0, id="no knob of the kernel's"),
-    pytest.param("open('/proc/self/mem', 'rb')", REFUSED, ABSENT, id="no memory as a file"),
-    pytest.param("open('/proc/self/environ', 'rb')", REFUSED, ABSENT, id="no first environment"),
-    pytest.param("open('/proc/self/uid_map', 'w')", REFUSED, ABSENT, id="no other user to become"),
-    pytest.param(
+    "no knob of the kernel's": ("os.path.exists('/proc/sys/kernel')", 0.0, 0.0),
+    "no memory as a file": ("open('/proc/self/mem', 'rb')", REFUSED, ABSENT),
+    "no first environment": ("open('/proc/self/environ', 'rb')", REFUSED, ABSENT),
+    "no other user to become": ("open('/proc/self/uid_map', 'w')", REFUSED, ABSENT),
+    "no better place when memory runs out": (
         "open('/proc/self/oom_score_adj', 'w')",
         REFUSED,
         ABSENT,
-        id="no better place when memory runs out",
     ),
-    pytest.param("open('/proc/mine', 'w')", "OSError", "OSError", id="no file of its own in /proc"),
-    pytest.param(
-        "ctypes.CDLL(None).umount2(b'/proc', 2)", -1.0, -1.0, id="nothing to uncover below /proc"
-    ),
-    pytest.param("len(os.listdir('/tmp'))", 0.0, 0.0, id="nothing left in /tmp"),
-    pytest.param("socket.socket(socket.AF_INET)", REFUSED, REFUSED, id="no internet socket"),
-    pytest.param("socket.socket(socket.AF_NETLINK)", REFUSED, REFUSED, id="no netlink socket"),
-    pytest.param("os.getuid() == 0", 0.0, 0.0, id="not root"),
-]
+    "no file of its own in /proc": ("open('/proc/mine', 'w')", "OSError", "OSError"),
+    "nothing to uncover below /proc": ("ctypes.CDLL(None).umount2(b'/proc', 2)", -1.0, -1.0),
+    "nothing left in /tmp": ("len(os.listdir('/tmp'))", 0.0, 0.0),
+    "no internet socket": ("socket.socket(socket.AF_INET)", REFUSED, REFUSED),
+    "no netlink socket": ("socket.socket(socket.AF_NETLINK)", REFUSED, REFUSED),
+    "not root": ("os.getuid() == 0", 0.0, 0.0),
+}
 
 
 @needs_root
-@pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE)
+@pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE.values(), ids=INSIDE)
 def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(
-    gpu, cpu, expression, on_a_gpu, on_a_cpu
+    gpu_box, box, expression, on_a_gpu, on_a_cpu
 ):
-    assert (gpu.gives(expression), cpu.gives(expression)) == (on_a_gpu, on_a_cpu)
+    assert result(gpu_box, GPU, expression) == on_a_gpu
+    assert result(box, CPU, expression) == on_a_cpu
 
 
 @needs_root
-def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu: Opened, tmp_path: Path) -> None:
-    report = run_canary(gpu.box, GPU, tmp_path)
+def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu_box, tmp_path):
+    report = run_canary(gpu_box, GPU, tmp_path)
     assert report.holds, report
 
 
 @needs_root
-def test_memory_is_bounded_by_the_cgroup_where_there_is_one(
-    gpu: Opened, device: Path, tmp_path: Path
-) -> None:
-    little = dataclasses.replace(GPU, memory_mib=64)
+def test_memory_is_bounded_by_the_cgroup_where_there_is_one(device, tmp_path):
+    little = replace(GPU, memory_mib=64)
     with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:
         if not all(folder.exists() for folder in box._cgroup.folders):
             pytest.skip("no cgroup can be made here")
         with pytest.raises(AttemptEnded, match="out of memory"):
-            Opened(box, little).gives("len(torch.ones(3 << 30, dtype=torch.uint8))")
+            result(box, little, "len(torch.ones(3 << 30, dtype=torch.uint8))")
 
 
-def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> None:
+def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path):
     def arguments(box_equipment: Equipment) -> list[str]:
         request = launch_request("bwrap", 3, 61184, tmp_path, {}, box_equipment)
         return [
@@ -477,9 +413,7 @@ def driver(tmp_path: Path) -> Driver:
 
 
 @needs_root
-def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(
-    driver: Driver, tmp_path: Path
-) -> None:
+def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver, tmp_path):
     with GpuBox(GPU, tmp_path, driver) as box:
         with pytest.raises(
             BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"
@@ -491,9 +425,7 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(
 
 
 @needs_root
-def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(
-    driver: Driver, tmp_path: Path
-) -> None:
+def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver, tmp_path):
     (tmp_path / "nvidia-uvm").chmod(0o600)
     with pytest.raises(
         BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"
@@ -511,6 +443,6 @@ def test_a_box_that_does_not_start_lets_go_of_the_gpu(driver, tmp_path, monkeypa
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
+def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path):
     with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
         open_box(Level.NAMESPACES, GPU, tmp_path)

@@ -28,7 +28,6 @@ from manyheads.box.host_processes import ZYGOTE_MIB, make_cgroup, plan_cgroup
 from manyheads.box.level_and_device_names import Level
 from manyheads.box.worker.limits import Limits, time_files
 from manyheads.box.worker.messages import Call, Load
-from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source
 from tests.box.conftest import value_of
@@ -221,13 +220,13 @@ DEAF_LOOP = (
         ("import ctypes; ctypes.string_at(0)", End.CRASHED),
     ],
 )
-def test_the_lines_below_a_part_that_ends_the_process_run(box: Box, part: str, ended: End) -> None:
+def test_the_lines_below_a_part_that_ends_the_process_run(box, part, ended):
     assert ends_of(load_source(box, f"above = 1\n{part}\n{BELOW}")) == [(2, ended)]
 
 
 def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(
-    box: Box,
-) -> None:
+    box,
+):
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
     process = load_source(box, source)
     assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
@@ -236,7 +235,7 @@ def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_li
     assert ends_of(again) == [(3, None), (7, None)], "left out at once"
 
 
-def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box: Box) -> None:
+def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box):
     source = "import time\n" + "time.sleep(60)\n" * 3
     process = load_source(box, source, Limits(seconds_per_call=2.0))
     assert [statement.seconds for statement in process.stopped] == [1.0, 0.5, 0.5]
@@ -265,13 +264,13 @@ for fd in range(64, 70):
     ],
     ids=["many parts end the process", "its time is up", "it answers in the judge's place"],
 )
-def test_of_a_file_no_further_part_is_tried(box, source, limits, end) -> None:
+def test_of_a_file_no_further_part_is_tried(box, source, limits, end):
     with pytest.raises(AttemptEnded) as caught:
         load_source(box, source + BELOW, limits)
     assert caught.value.end is end
 
 
-def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
+def test_all_that_its_processes_take_is_paid_for(box):
     spent = Spent()
     process = load(
         box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent
@@ -298,12 +297,12 @@ LINES = {
     LINES.items(),
     ids=["the line at which a part begins", "no line beyond the file"],
 )
-def test_an_exception_of_a_part_is_told_with(box: Box, source: str, lines: object) -> None:
+def test_an_exception_of_a_part_is_told_with(box, source, lines):
     process = load_source(box, source)
     assert [(statement.line, statement.raised.line) for statement in process.stopped] == lines
 
 
-def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
+def test_text_that_is_not_python_raises_and_runs_nothing(box):
     process = load_source(box, "import os\nos._exit(1)\ndef (:\n")
     assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
 
@@ -384,9 +383,7 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
         "all of it counts if the kernel keeps no record",
     ],
 )
-def test_of_four_seconds_so_many_are_its_own(
-    tmp_path: Path, waited: float | None, ran: float, own: float
-) -> None:
+def test_of_four_seconds_so_many_are_its_own(tmp_path, waited, ran, own):
     schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"
     ticks = os.sysconf("SC_CLK_TCK")
     schedstat.write_text("7 1000000000 3")
@@ -417,16 +414,14 @@ def test_no_file_of_the_kernel_stays_open_if_the_other_is_missing(
 
 
 @needs_schedstat
-def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt: Connection) -> None:
+def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt):
     """It runs for a third of its time, and by the clock on the wall for longer than that."""
     assert busy_attempt.ask(Call("runs", (SECONDS / 3,)), SECONDS).raised is None
     assert 0.3 * SECONDS < busy_attempt.spent.seconds < SECONDS
 
 
 @needs_schedstat
-def test_the_same_code_has_the_same_points_there(
-    tiny: Course, running_mean: Exercise, busy_box: Box
-) -> None:
+def test_the_same_code_has_the_same_points_there(tiny, running_mean, busy_box):
     slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
     limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
     course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))

@@ -20,8 +20,8 @@ class Weights(nn.Module):
 
 
 def test_random_weights_that_the_state_does_not_name_become_zero_and_ones_stay_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Fresh tensors hold a constant here, as memory does that was in use before."""
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *size, **kwargs: empty(*size, **kwargs).fill_(7.0))
@@ -52,7 +52,7 @@ CHANGES: dict[str, tuple[Callable[[nn.Module], object], bool]] = {
 
 
 @pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
-def test_a_call_that_changes_a_parameter_is_told(change, expected) -> None:
+def test_a_call_that_changes_a_parameter_is_told(change, expected):
     names = {"Linear": nn.Linear, "touch": lambda module: (change(module), torch.zeros(1))[1]}
     layer = Build("Linear", (3, 3), dtype="float32", report=("training",))
     (facts,) = execute(names, Call("touch", (layer,)), "attempt.py").modules
@@ -91,8 +91,8 @@ def attempt(box: Box) -> Iterator[Connection]:
 
 
 def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
-    attempt: Connection,
-) -> None:
+    attempt,
+):
     calls = [
         Call("product", (X,), autocast="bfloat16"),
         Call(Build("Layer"), (X,), autocast="bfloat16"),
@@ -118,9 +118,7 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
     ],
     ids=["a tensor", "a tensor by its name", "a tensor for a module there"],
 )
-def test_an_argument_is_moved_to_the_device_that_the_call_names(
-    attempt: Connection, call: Call
-) -> None:
+def test_an_argument_is_moved_to_the_device_that_the_call_names(attempt, call):
     reply = attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == "meta"
@@ -131,7 +129,7 @@ def test_an_argument_is_moved_to_the_device_that_the_call_names(
     [(X.to("meta"), "cpu"), (X, "meta")],
     ids=["a tensor of the meta device stays there", "all others are moved"],
 )
-def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, device: str) -> None:
+def test_layers_and_cotangents_are_moved_as_arguments_are(given, device):
     sent = on_its_device(
         Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)
     )
@@ -140,7 +138,7 @@ def test_layers_and_cotangents_are_moved_as_arguments_are(given: torch.Tensor, d
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
+def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once():
     x = torch.ones(1024, 1024, device="cuda")
     namespace = {"three": lambda x: ((x + 1) + 1) + 1}
     assert execute(namespace, Call("three", (x,)), "").peak is None

@@ -110,7 +110,7 @@ def answer(own_box: NamespaceBox, name: str, *args: int) -> object:
     return value_of(own_box, LIMITS, SOURCE, *args, name=name, seconds=30.0)
 
 
-def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box: NamespaceBox) -> None:
+def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box):
     assert answer(own_box, "owns") == 1.0
     assert answer(own_box, "marked") == 0.0
 
@@ -119,33 +119,33 @@ def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box: NamespaceBox) -> N
     os.geteuid() != 0,
     reason="an ordinary user may own the libraries, and the box has that user's uid",
 )
-def test_no_other_file_belongs_to_a_box_that_root_opens(own_box: NamespaceBox) -> None:
+def test_no_other_file_belongs_to_a_box_that_root_opens(own_box):
     assert answer(own_box, "files_of_its_own") == 0.0
 
 
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(own_box: NamespaceBox) -> None:
+def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(own_box):
     assert answer(own_box, "may_write") == 7.0
 
 
-def test_the_null_device_and_two_pipes_are_open_and_no_socket(own_box: NamespaceBox) -> None:
+def test_the_null_device_and_two_pipes_are_open_and_no_socket(own_box):
     null_devices = [[number, CHARACTERS] for number in (0, 1, 2)]
     assert answer(own_box, "opened") == [*null_devices, [64, PIPE], [65, PIPE]]
 
 
-def test_flags_that_one_attempt_sets_are_not_the_next_ones(own_box: NamespaceBox) -> None:
+def test_flags_that_one_attempt_sets_are_not_the_next_ones(own_box):
     flags = answer(own_box, "flags", os.O_APPEND | os.O_NONBLOCK)
     assert answer(own_box, "flags", 0) == flags
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
-def test_no_mapping_is_shared_and_writable(own_box: NamespaceBox) -> None:
+def test_no_mapping_is_shared_and_writable(own_box):
     warm = below(own_box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     assert [line for line in maps.splitlines() if line.split()[1][1::2] == "ws"] == []
 
 
-def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(own_box: NamespaceBox) -> None:
+def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(own_box):
     """The core limit is 1, because a handler in the core pattern gets a core at limit 0."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
@@ -156,7 +156,7 @@ PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
 
 
 @pytest.mark.parametrize("victim", PARTS)
-def test_all_of_a_box_ends_when_a_part_is_killed(own_box: NamespaceBox, victim: str) -> None:
+def test_all_of_a_box_ends_when_a_part_is_killed(own_box, victim):
     family, cgroup = below(own_box._reaper.pid), own_box._cgroup
     assert len(family) == len(PARTS)
     os.kill(family[PARTS.index(victim)], signal.SIGKILL)
@@ -167,7 +167,7 @@ def test_all_of_a_box_ends_when_a_part_is_killed(own_box: NamespaceBox, victim: 
     assert not any(folder.exists() for folder in cgroup.folders)
 
 
-def test_a_reaper_waits_for_the_judge_alone(own_box: NamespaceBox) -> None:
+def test_a_reaper_waits_for_the_judge_alone(own_box):
     """Ctrl-C and a polite end reach all processes; the reaper still has a cgroup to remove."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         own_box._reaper.send_signal(number)
@@ -215,7 +215,7 @@ def assert_answers(own_box: NamespaceBox) -> None:
     attempt.close()
 
 
-def test_the_next_attempt_waits_for_the_end_of_the_last(own_box, stopped) -> None:
+def test_the_next_attempt_waits_for_the_end_of_the_last(own_box, stopped):
     supervisor, attempt_pid = stopped
     assert parent_of(attempt_pid)
     threading.Timer(0.5, os.kill, (supervisor, signal.SIGCONT)).start()
@@ -224,7 +224,7 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(own_box, stopped) -> Non
     assert supervisor_and_attempts(own_box)[0] == supervisor, "the box was replaced without need"
 
 
-def test_a_box_whose_attempt_never_ends_is_replaced(own_box, stopped, monkeypatch) -> None:
+def test_a_box_whose_attempt_never_ends_is_replaced(own_box, stopped, monkeypatch):
     monkeypatch.setattr(zygote_box, "SLOW_END_SECONDS", 0.1)
     assert_answers(own_box)
     assert supervisor_and_attempts(own_box)[0] != stopped[0]

@@ -35,7 +35,7 @@ def sides(box: Box, tiny: Course) -> Sides:
     return Sides(box, tiny)
 
 
-def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sides) -> None:
+def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides):
     result = sides.grade_attempt("kv_cache", {RETURNED: "return [self.proj(y), {0: k, 1: v}]"})
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
@@ -55,18 +55,18 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sid
         ),
     ],
 )
-def test_another_structure_gets_one_sentence(sides: Sides, returned: str, sentence: str) -> None:
+def test_another_structure_gets_one_sentence(sides, returned, sentence):
     result = sides.grade_attempt("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
 
 
-def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
+def test_a_cache_that_is_ignored_is_named(sides):
     ignored = {"B, T, C = x.shape": "cache = None\n        B, T, C = x.shape"}
     assert names(sides.grade_attempt("kv_cache", ignored)) == ["cache_ignored"]
 
 
 @pytest.mark.recorded
-def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> None:
+def test_sequences_are_recorded_with_their_judged_parts_alone(sides):
     recorded = read(sides.exercise("kv_cache").fingerprints)
     chunks = [
         recorded.expected_reply(i).outputs
@@ -79,7 +79,7 @@ def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> N
     )
 
 
-def test_a_part_may_be_none() -> None:
+def test_a_part_may_be_none():
     forms = {"spread": Form("tuple", ("mean", "spread"), (Form(), Form()))}
     x = torch.ones(3, 1)
 
@@ -127,9 +127,7 @@ class CachedSelfAttention"""
         ("(x, torch.ones(1 << 33))", "more memory was asked for"),
     ],
 )
-def test_a_structure_that_lies_or_is_too_large_earns_nothing(
-    sides: Sides, returned: str, says: str
-) -> None:
+def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides, returned, says):
     result = sides.grade_attempt(
         "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
     )
@@ -156,16 +154,14 @@ OTHER_TYPE = "an object of another type"
         ("strided complex64 tensor", "a strided complex64 tensor"),
     ],
 )
-def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(
-    kind: str, told: str
-) -> None:
+def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(kind, told):
     assert kind_name(kind) == told
 
 
 @pytest.mark.parametrize(
     "tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"]
 )
-def test_an_answer_without_a_dtype_cannot_name_one(tensor: torch.Tensor | None) -> None:
+def test_an_answer_without_a_dtype_cannot_name_one(tensor):
     answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
     with pytest.raises(CheckFailed, match=f"a tensor was expected; yours returned {OTHER_TYPE}"):
         assert answer.dtype
@@ -189,7 +185,7 @@ def show(repository: Path, box: Box, returned: str) -> Shown:
 
 
 @pytest.mark.recorded
-def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(repository, box) -> None:
+def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(repository, box):
     alone, *_, (example, traced, several) = show(
         repository, box, "(self.proj(y), (k[:, :, :0], v[:, :, :0]))"
     )
@@ -206,7 +202,7 @@ def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(reposi
 
 
 @pytest.mark.recorded
-def test_another_structure_is_shown(repository, box) -> None:
+def test_another_structure_is_shown(repository, box):
     example, traced, explanation = show(repository, box, "self.proj(y)")[0]
     sentence = "a pair (y, cache) was expected; yours returned a tensor alone"
     assert explanation.returned == f"returns something else: {sentence}"

@@ -50,14 +50,14 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("machine", MACHINES)
-def test_refuses_whatever_it_does_not_know(machine: str, device: str) -> None:
+def test_refuses_whatever_it_does_not_know(machine, device):
     program = seccomp.program(machine, device)
     for number in (450, 463, 470, 1000, 0x40000000, 0x40000000 + 16, 0xFFFFFFFF):
         assert verdict(program, MACHINES[machine], number) == ENOSYS
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_another_architectures_calls_end_the_process(machine: str) -> None:
+def test_another_architectures_calls_end_the_process(machine):
     assert verdict(seccomp.program(machine), 0x40000003, 4) == KILL
 
 
@@ -112,7 +112,7 @@ ANSWERS = {"ALLOW": ALLOW, "EPERM": EPERM, "ENOSYS": ENOSYS}
 
 
 @pytest.mark.parametrize("row", [re.sub(" +", " ", row) for row in CALLS.splitlines()])
-def test_answers(row: str) -> None:
+def test_answers(row):
     _, *answers, numbers = row.split(" | ")
     x86_64, aarch64, *arguments = [int(number, 0) for number in numbers.split()]
     for number, (machine, architecture) in zip((x86_64, aarch64), MACHINES.items(), strict=True):
@@ -121,7 +121,7 @@ def test_answers(row: str) -> None:
             assert verdict(program, architecture, number, *arguments) == ANSWERS[answer], machine
 
 
-def test_alternatives_and_neighbours_are_told_apart() -> None:
+def test_alternatives_and_neighbours_are_told_apart():
     """Beside a slow reading of the same rules, for every number and some arguments."""
     rule = Rule(
         [ArgumentCondition(0, (1, 2)), ArgumentCondition(1, (0,), 0xF0)],
@@ -151,12 +151,12 @@ def assert_returns(box: Box, body: str, expected: float, head: str = "") -> None
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_an_honest_attempt_may_use(box: Box, body: str) -> None:
+def test_an_honest_attempt_may_use(box, body):
     assert_returns(box, body, 1.0)
 
 
 @pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
-def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[str]) -> None:
+def test_is_refused_with_an_exception_of_python(box, body, kinds):
     source = f"import os, torch\ndef f():\n    {body}\n"
     (reply,) = replies(box, LIMITS, source, Call("f"), seconds=60.0)
     assert {reply.raised.type, *reply.raised.bases} & kinds, reply.raised
@@ -287,7 +287,5 @@ REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
 
 
 @pytest.mark.parametrize("expression", REFUSED.values(), ids=REFUSED)
-def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(
-    box: Box, expression: str
-) -> None:
+def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(box, expression):
     assert_returns(box, f"return works(lambda: {expression})", 0.0, PRELUDE)

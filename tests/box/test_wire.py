@@ -44,9 +44,7 @@ def received_in_pieces(data: bytes, bytes_at_once: int) -> object:
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(tensors(), max_size=4), st.sampled_from([1, 5, 1 << 20]), st.floats(0, 0.999))
-def test_tensors_arrive_as_they_were_sent_and_share_no_memory(
-    sent: list[Tensor], bytes_at_once: int, share: float
-) -> None:
+def test_tensors_arrive_as_they_were_sent_and_share_no_memory(sent, bytes_at_once, share):
     data = wire.encode(Call("f", tuple(sent)))
     for message in (wire.decode(data), received_in_pieces(data, bytes_at_once)):
         assert isinstance(message, Call)

@@ -3,7 +3,6 @@ there is.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -84,15 +83,13 @@ def number(connection: Connection, call: Call) -> float:
     return float(reply.outputs[0].tensor.item())
 
 
-def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
+def test_the_canary_finds_no_way_out(box, tmp_path):
     report = run_canary(box, LIMITS, tmp_path)
     assert report.holds, report
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
-def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
-    box: Box, end: str
-) -> None:
+def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box, end):
     """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by
     us.
     """
@@ -113,8 +110,8 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(
 
 
 def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(
-    box: Box,
-) -> None:
+    box,
+):
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
     for _ in range(3):  # 0.6 twice is more than there is
         connection = load_attempt(box)
@@ -125,7 +122,7 @@ def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_
 X = torch.arange(6.0).reshape(2, 3)
 
 
-def test_tensors_modules_and_gradients_are_there_and_come_back(attempt: Connection) -> None:
+def test_tensors_modules_and_gradients_are_there_and_come_back(attempt):
     state = {"inner.weight": torch.ones(2, 3), "inner.bias": torch.zeros(2)}
     layer = Build("Layer", state=state, device="cuda")
     reply = attempt.ask(Call(layer, (X,), cotangent=torch.ones(2, 2), device="cuda"), 30.0)
