@@ -1,6 +1,4 @@
-"""Names that an attempt makes of hidden inputs reach no report; those that it has by itself do,
-word for word.
-"""
+"""Names made of hidden inputs reach no report; names that an attempt has by itself do."""
 
 import re
 
@@ -40,9 +38,7 @@ def fused_qkv() -> Exercise:
 
 
 def grade_reference(exercise: Exercise, box, in_init: str) -> ExerciseResult:
-    """Grade the reference with more in its constructor, where MET holds numbers of earlier
-    calls.
-    """
+    """Grade the reference with more in its constructor; MET holds numbers of earlier calls."""
     source = exercise.solution.read_text(encoding="utf-8")
     position = source.index("self.qkv = ")
     source = f"MET = []\n{source[:position]}{in_init.strip()}\n        {source[position:]}"
@@ -63,10 +59,9 @@ def grade_reference(exercise: Exercise, box, in_init: str) -> ExerciseResult:
 
 
 def numbers_in(result: ExerciseResult) -> list[str]:
-    """Return the numbers of four digits or more in what hidden checks tell, with some words around
-    each.
+    """Return the numbers of four digits or more in the evidence, with some words around each.
 
-    What is told of the public calls comes from a process that has met no hidden input.
+    The evidence of public calls comes from a process that has met no hidden input.
     """
     return NUMBER.findall("\n".join(check.evidence for check in result.checks))
 
@@ -77,20 +72,20 @@ def evidence_of(result: ExerciseResult) -> str:
     return check.evidence
 
 
-def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv) -> None:
+def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv):
     """Eight numbers of nine digits stood in the report."""
     result = grade_reference(fused_qkv, box, AS_DIGITS)
     assert "another name 8" in evidence_of(result)
     assert [] == numbers_in(result)
 
 
-def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv) -> None:
+def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv):
     evidence = evidence_of(grade_reference(fused_qkv, box, AS_WORDS_OF_THE_FILE))
     assert "another name 1" in evidence
     assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
 
 
-def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
+def test_names_of_buffers_are_not_even_sent(box, fused_qkv):
     result = grade_reference(fused_qkv, box, AS_BUFFERS)
     assert "there are more, " in evidence_of(result)
     assert [] == numbers_in(result)
@@ -99,7 +94,7 @@ def test_names_of_buffers_are_not_even_sent(box, fused_qkv) -> None:
 @pytest.mark.parametrize(
     "names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")]
 )
-def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names) -> None:
+def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names):
     makes = {
         "temperature": "self.temperature = nn.Parameter(torch.ones(1))",
         "norm.weight": "self.norm = nn.LayerNorm(n_embd)",

@@ -1,17 +1,18 @@
-"""Texts in which one thing stands within another, hundreds of times: none ends a walk of the
-judge's, and none costs a diagnosis.
-"""
+"""Deeply nested texts: none ends a walk of the judge's, and none costs a diagnosis."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
+from manyheads.box.connection import Box
+from manyheads.course import Course, Exercise
 from manyheads.judge.edit_search import candidates
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.result import ExerciseResult
 from manyheads.submission import Source
 from manyheads.submission.source import DEEPEST
-
-from .test_long_texts import ANALYSES
+from tests.hostile.test_long_texts import ANALYSES
 
 NAME = "01_running_mean.py"
 STACK = 300  # frames below a walk: of the command, of a test runner, of Jupyter
@@ -107,6 +108,11 @@ def deepest_that_is_read(construct: str) -> int:
     return least
 
 
+@pytest.fixture
+def judge(tiny: Course, box: Box) -> Judge:
+    return Judge(tiny, box, Settings(secret=b"secret"))
+
+
 def below(frames: int, ask: Callable[[], object]) -> None:
     """Ask with so many frames on the stack."""
     if frames:
@@ -115,34 +121,35 @@ def below(frames: int, ask: Callable[[], object]) -> None:
         ask()
 
 
-@pytest.mark.parametrize("kind", [*EXPRESSIONS, *STATEMENTS])
-def test_no_analysis_meets_a_text_that_it_cannot_walk(kind: str) -> None:
-    for depth in (deepest_that_is_read(kind), *BEYOND):
-        for text in texts_of(kind, depth):
+each_construct = pytest.mark.parametrize("construct", [*EXPRESSIONS, *STATEMENTS])
+
+
+@each_construct
+def test_no_analysis_meets_a_text_that_it_cannot_walk(construct):
+    for depth in (deepest_that_is_read(construct), *BEYOND):
+        for text in texts_of(construct, depth):
             for _, ask in ANALYSES.values():
-                below(STACK, lambda ask=ask, text=text: ask(text))
-            source = Source(NAME, text)
-            below(STACK, lambda source=source: candidates(source, ["g"], [1]))
+                below(STACK, partial(ask, text))
+            below(STACK, partial(candidates, Source(NAME, text), ["g"], [1]))
 
 
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
 
 
-@pytest.mark.parametrize("kind", [*EXPRESSIONS, *STATEMENTS])
-def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
-    tiny, box, running_mean, kind: str
-) -> None:
-    """It is never run, and ended the diagnosis with a RecursionError."""
-    judge = Judge(tiny, box, Settings(secret=b"secret"))
-    template_name = "called" if kind in EXPRESSIONS else ""
-    for depth in (deepest_that_is_read(kind), *BEYOND):
-        text = (
-            PLACES[template_name].format(EXPRESSIONS[kind](depth))
-            if template_name
-            else STATEMENTS[kind](depth)
-        )
-        result = judge.grade_attempt("s", running_mean, Source(NAME, WRONG + text))
-        assert judge.faults == []
+def graded(judge: Judge, exercise: Exercise, text: str) -> ExerciseResult:
+    result = judge.grade_attempt("s", exercise, Source(NAME, text))
+    assert judge.faults == []
+    return result
+
+
+@each_construct
+def test_a_function_beside_it_is_graded_without_a_fault_of_the_grader(
+    judge, running_mean, construct
+):
+    """The nested text is never run, and ended the diagnosis with a RecursionError."""
+    for depth in (deepest_that_is_read(construct), BEYOND[0], BEYOND[-1]):
+        text = texts_of(construct, depth)[construct in EXPRESSIONS]
+        result = graded(judge, running_mean, WRONG + text)
         assert result.score is not None
         assert not any(check.outcome == "skipped" for check in result.checks)
 
@@ -150,30 +157,24 @@ def test_what_stands_beside_it_is_graded_without_a_fault_of_the_grader(
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("y = " + "x + " * 150 + "x", id="a sum of 150"),
-        pytest.param("y = x" + ".contiguous()" * 80, id="80 calls of methods"),
-        pytest.param("y = " + "[" * 60 + "x" + "]" * 60, id="60 lists"),
-        pytest.param(
-            "if x.dim() == 0:\n        y = x\n" + "    elif x.dim() == 1:\n        y = x\n" * 150,
-            id="150 elif",
-        ),
+        "y = " + "x + " * 150 + "x",
+        "y = x" + ".contiguous()" * 80,
+        "y = " + "[" * 60 + "x" + "]" * 60,
+        "if x.dim() == 0:\n        y = x\n" + "    elif x.dim() == 1:\n        y = x\n" * 150,
     ],
+    ids=["a sum of 150", "80 calls of methods", "60 lists", "150 elif"],
 )
-def test_what_nobody_writes_who_means_well_is_still_read(
-    tiny, box, running_mean, text: str
-) -> None:
+def test_a_text_as_deep_as_honest_students_write_is_still_read(judge, running_mean, text):
     attempt = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
-    source = Source(NAME, attempt)
-    judge = Judge(tiny, box, Settings(secret=b"secret"))
-    result = judge.grade_attempt("s", running_mean, source)
-    assert judge.faults == []
-    assert source.tree
-    assert {named.id for named in result.diagnosis} == {"counts_all", "empty_unchecked"}
+    assert Source(NAME, attempt).tree
+    result = graded(judge, running_mean, attempt)
+    assert {misconception.id for misconception in result.diagnosis} == {
+        "counts_all",
+        "empty_unchecked",
+    }
 
 
-def test_grading_and_a_students_own_check_come_to_their_end(
-    tiny_copy, tmp_path, run_course
-) -> None:
+def test_grading_and_a_students_own_check_come_to_their_end(tiny_copy, tmp_path, run_course):
     for number, (construct, make) in enumerate(EXPRESSIONS.items()):
         folder = tmp_path / "submitted" / f"{number:02}" / "averages"
         folder.mkdir(parents=True)

@@ -1,6 +1,4 @@
-"""Deceptions that a check or a sentence is to see through: delegating where the math is to be
-written out, and carrying inputs over.
-"""
+"""A check sees through a call of the fused function, and a message carries no hidden input."""
 
 import pytest
 

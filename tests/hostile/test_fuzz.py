@@ -142,18 +142,18 @@ def test_every_message_that_was_ever_interesting_is_read_or_refused():
 def out_of_bounds(bound: object, value: Any) -> list[object]:
     """Return values like this one that the bound of its annotation does not allow."""
     if not isinstance(bound, Between):  # a set of values, or a pattern
-        return [not value if isinstance(value, bool) else "a secret", ""][: 1 + (value == "bmm")]
-    sizes = [bound.maximum + 1, *([bound.minimum - 1] * (bound.minimum > 0))]
+        return [True if value is False else "a secret"]
+    least, most = bound.minimum - 1, bound.maximum + 1
     if isinstance(value, int):
-        return [bound.minimum - 1, bound.maximum + 1]
+        return [least, most]
     if isinstance(value, str):
-        return ["n" * size for size in sizes]
+        return ["n" * most]
     if isinstance(value, list):
-        return [(value[:1] or [1]) * size for size in sizes]
+        return [(value or [1])[:1] * most, [] if least == 0 else [*value, None]]
     if value["$"] == "tensor":
         return [{**value, "index": 77}]
     (item, *_) = value["items"].values()
-    return [{"$": "map", "items": {str(i): item for i in range(size)}} for size in sizes]
+    return [{"$": "map", "items": {str(i): item for i in range(most)}}]
 
 
 Violation = tuple[Any, Any, object]  # a holder in a body, a key of it, and a value to put there
@@ -210,7 +210,7 @@ OF_ANOTHER_TYPE: dict[object, object] = {int: True, bool: 0, float: 1, str: "\ud
 
 
 @pytest.mark.parametrize("seed", [FULL_REPLY, FULL_TRACED], ids=["a reply", "a trace"])
-def test_nothing_is_read_that_an_annotation_forbids(seed: Message) -> None:
+def test_nothing_is_read_that_an_annotation_forbids(seed):
     header, tensors = split(payload(seed))
     root = {"body": json.loads(header["__metadata__"]["body"])}
     forbidden = list(violations(type(seed), root, "body"))
@@ -238,7 +238,7 @@ def unbounded(hint: Any, name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("message_type", [Reply, Traced])
-def test_every_number_text_and_length_of_a_message_is_bounded(message_type: type) -> None:
+def test_every_number_text_and_length_of_a_message_is_bounded(message_type):
     assert [*unbounded(message_type, message_type.__name__)] == []
 
 
@@ -259,7 +259,7 @@ def test_every_number_text_and_length_of_a_message_is_bounded(message_type: type
         ),
     ],
 )
-def test_a_message_that_contradicts_itself_is_refused(message: Message) -> None:
+def test_a_message_that_contradicts_itself_is_refused(message):
     with pytest.raises(BadReply):
         read_as(message, payload(message))
 
@@ -294,11 +294,9 @@ def test_flipped_inserted_deleted_and_missing_bytes(name, data):
 @given(st.lists(NAMES, max_size=4), st.integers(0, 5), st.binary(max_size=30))
 def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
-    if count == len(names) and not more:
+    is_agreed = count == len(names) and not more
+    with contextlib.nullcontext() if is_agreed else pytest.raises(BadReply):
         assert split_replies(sent, count) == [payload(SEEDS[name]) for name in names]
-    else:
-        with pytest.raises(BadReply):
-            split_replies(sent, count)
 
 
 LARGE = st.sampled_from(

@@ -1,5 +1,7 @@
-"""Texts that are as long as is read, made so that an analysis of them grows faster than they do.
-Work is counted, not timed.
+"""Internal: a choice among failed checks is an argument of analyses. Work grows as a text does.
+
+Texts are as long as is read, and made so that an analysis could grow faster. Work is counted, not
+timed.
 """
 
 import inspect
@@ -199,9 +201,7 @@ PACKAGES = ("judge", "submission", "diagnosis")
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Every public function of these packages that takes a source, and nothing that cannot be given
-    here, such as a recording.
-    """
+    """Yield each public function of these packages whose arguments stand in GIVEN."""
     for info in (
         module
         for package in PACKAGES
@@ -242,7 +242,7 @@ def run_analysis(
 
 
 def members_of_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Every public property and method of Source, in their order: each adds to those above it."""
+    """Yield every public property and method of Source in their order."""
     for name, member in vars(Source).items():
         if name.startswith("_"):
             continue
@@ -320,7 +320,7 @@ def forgets() -> None:
 
 
 @pytest.mark.parametrize("text", EACH)
-def test_every_analysis_grows_with_the_text_and_no_faster(text: str) -> None:
+def test_every_analysis_grows_with_the_text_and_no_faster(text):
     assert len(text) <= CODE_LIMIT
     assert text.count("\n") < LINE_LIMIT
     for name, (work, ask) in ANALYSES.items():
@@ -332,12 +332,12 @@ def test_every_analysis_grows_with_the_text_and_no_faster(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EACH)
-def test_edits_of_a_text_take_bounded_work_each(text: str) -> None:
+def test_edits_of_a_text_take_bounded_work_each(text):
     source = script(text)
     assert calls_of(lambda: candidates(source, ["f"], [1]), MAX_EDITS * EDITS) <= MAX_EDITS * EDITS
 
 
-def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:
+def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it():
     """All pairs of 4,950 functions took the judge to 1.6 GiB."""
     text = TEXTS["a ring of functions"]
     tracemalloc.start()

@@ -1,6 +1,4 @@
-"""What the largest replies that are allowed cost the judge: its memory is measured in a process of
-its own.
-"""
+"""The largest replies that are allowed, and the memory that a judge process takes for them."""
 
 import json
 import re
@@ -64,10 +62,8 @@ print(re.search(r"VmHWM:.*", Path("/proc/self/status").read_text())[0])
 """
 
 
-def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny) -> None:
-    """Bools and int8 took it to 1.07 GiB: the judge compares in float64, and holds several copies
-    of one answer.
-    """
+def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny):
+    """Bools and int8 took 1.07 GiB: the judge compares in float64, and holds several copies."""
     texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
     command = [sys.executable, "-c", JUDGE, str(tiny.root)]
     completed = subprocess.run(
