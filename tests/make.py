@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
 from rich.console import Console, RenderableType
 
 from manyheads.box.connection import Box
@@ -41,6 +43,18 @@ NOT_OF_THE_COURSE = shutil.ignore_patterns("__pycache__", ".course", ".git", ".c
 
 
 COURSE = (sys.executable, "-m", "manyheads")  # as a process of its own
+
+
+def cases(names: str, rows: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Parametrize a test with the rows of a table: by the sentence that names it, the value or the
+    tuple of values that each of these names has.
+    """
+    return pytest.mark.parametrize(names, list(rows.values()), ids=list(rows))
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """Read a table of texts in a YAML file below this folder."""
+    return yaml.safe_load((REPOSITORY / "tests" / name).read_text(encoding="utf-8"))
 
 
 def run(
