@@ -1,274 +1,241 @@
-"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was
-given.
-"""
+"""Points of form are for answers, and zeros, noise, NaN or a copy of the argument are none.
 
-from collections.abc import Callable
-from pathlib import Path
+The check asks only for an answer. The further demands of the engine decide.
+"""
 
 import pytest
 import torch
+from torch import Tensor, nn
 
-from manyheads.box.worker.messages import Build, Call
-from manyheads.box.worker.result_form import Form
-from manyheads.checks.hidden_check import CheckOutcome
-from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
+from manyheads.checks.runner import LocalRecordingRunner, LocalRunner
 from manyheads.judge.collect_checks import CheckRun
-from manyheads.judge.missing_answers_and_wrong_types import (
-    AsksNothingError,
-    kinds_of,
-    missing_reply,
-)
 from manyheads.judge.run_hidden_checks import HiddenChecks
+from tests.make import cases
 
-CHECKS = '''
+CHECK = '''
 import torch
-from manyheads.checks import Layer, assert_matches, check
+from manyheads.checks import Condition, Layer, check
 
 
 @check(points=1, layer=Layer.SHAPE)
 def test_answers(attempt, draw):
     """answers"""
-    for name, args in ASKED.items():
-        for each in args(draw):
-            attempt.call(name, *each).must_return()
-'''
-OF_NUMBERS = 'ASKED = {"f": lambda draw: [(draw(5, 1),), (draw(5, 40),)]}\n'
-OF_ONES = 'ASKED = {"f": lambda draw: [(torch.ones(5, 7),), (draw(5, 7),)]}\n'
-OF_SIZES = 'ASKED = {"mask": lambda draw: [(1,), (30,)]}\n'
-OF_COUNTS = 'ASKED = {"count": lambda draw: [(2, 3), (4, 5)]}\n'
-OF_TOKENS = 'ASKED = {"f": lambda draw: [(draw(9, 40, scale=0.2),)]}\n'
-BOTH = 'ASKED = {"f": lambda draw: [(draw(5, 7),)], "g": lambda draw: [(draw(5, 7),)]}\n'
+    for name, arguments in calls(draw):
+        attempt.call(name, *arguments).{}
 
-Judged = Callable[..., CheckOutcome]
+
+def calls(draw):
+    return [{}]
+'''
+NUMBERS = '("f", [draw(5, 1)]), ("f", [draw(5, 40)])'
+ONES = '("f", [torch.ones(5, 7)]), ("f", [draw(5, 7)])'
+SIZES = '("f", [1]), ("f", [30])'
+COUNTS = '("f", [2, 3]), ("f", [4, 5])'
+TOKENS = '("f", [draw(9, 40, scale=0.2)])'
 
 
 @pytest.fixture
-def check_outcome(tmp_path: Path) -> Judged:
-    """What becomes of the check that asks for form alone."""
+def outcome_of(tmp_path):
+    """The outcome of the check with these calls.
 
-    def outcome(
-        check_text: str, reference: dict[str, object], names: dict[str, object], seed: int = 0
-    ) -> CheckOutcome:
+    Reference and attempt are a function f, also as text, or functions and classes by their names.
+    """
+
+    def runner(names, runner_type):
+        if isinstance(names, str):
+            names = eval(names)
+        return runner_type(names if isinstance(names, dict) else {"f": names})
+
+    def outcome_of(
+        calls,
+        reference,
+        attempt,
+        seed=0,
+        more="",
+        use="must_return()",
+    ):
         file = tmp_path / "test_form.py"
-        file.write_text(CHECKS + check_text)
-        subject = LocalRecordingRunner(names)
-        (result,) = HiddenChecks([file]).run(
-            file, CheckRun(subject, LocalRunner(reference), b"secret", ("f", str(seed)))
-        )
-        assert all(exchange.check == "answers" for exchange in subject.transcript), (
-            "what is asked besides is not kept"
-        )
-        return result
+        file.write_text(CHECK.format(use, calls) + more)
+        subject = runner(attempt, LocalRecordingRunner)
+        run = CheckRun(subject, runner(reference, LocalRunner), b"secret", ("f", str(seed)))
+        (outcome,) = HiddenChecks([file]).run(file, run)
+        assert all(exchange.check == "answers" for exchange in subject.transcript)
+        return outcome
 
-    return outcome
+    return outcome_of
 
 
-def cumulate(x: torch.Tensor) -> torch.Tensor:
-    """Each number with those before it; of a single column, the argument itself."""
+def cumulate(x):
+    """Each number with those before it; if there is one column, the argument itself."""
     return x.cumsum(-1)
 
 
-def lower(T: int) -> torch.Tensor:
-    return torch.ones(T, T).tril().bool()
-
-
-def noise(x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+def noise(x, generator=None):
     return torch.randn(x.shape, generator=generator, dtype=x.dtype)
 
 
-def one_nan(x: torch.Tensor) -> torch.Tensor:
-    y = x.cumsum(-1) + 1
-    y[0, 0] = float("nan")
-    return y
-
-
-def ever_other(x: torch.Tensor) -> torch.Tensor:
+def unseeded_noise(x):
     generator = torch.Generator()
     generator.seed()
     return noise(x, generator)
 
 
-SAME, CHANCE = (
-    "f gives the same answer, whatever it is given",
-    "f gives another answer each time, whatever it is given",
-)
-GIVEN = "f gives back numbers of the first argument, and has computed nothing"
+def one_nan(x):
+    y = x.cumsum(-1) + 1
+    y[0, 0] = float("nan")
+    return y
 
 
-@pytest.mark.parametrize(
-    ("f", "says"),
-    [
-        pytest.param(
-            torch.zeros_like, "f gives 0 in every place, whatever it is given", id="zeros"
-        ),
-        pytest.param(
-            lambda x: x * 0 + 3, "f gives 3 in every place, whatever it is given", id="a constant"
-        ),
-        pytest.param(
-            lambda x: x * 0 + 1.2345,
-            "f gives some number in every place, whatever it is given",
-            id="a constant that may be a message",
-        ),
-        pytest.param(lambda x: torch.arange(x.numel()).view(x.shape).to(x), SAME, id="a ramp"),
-        pytest.param(lambda x: torch.eye(*x.shape).to(x) + 1, SAME, id="a pattern"),
-        pytest.param(
-            lambda x: torch.eye(*x.shape).to(x) + x.sum() * 1e-9,
-            SAME,
-            id="what rounding would hide",
-        ),
-        pytest.param(noise, SAME, id="torch's noise, seeded as every call is"),
-        pytest.param(ever_other, CHANCE, id="noise of its own"),
-        pytest.param(lambda x: x, "f gives back the first argument, unchanged", id="the argument"),
-        pytest.param(
-            lambda x: x.float(),
-            "f gives back the first argument, unchanged",
-            id="the argument in float32",
-        ),
-        pytest.param(lambda x: x.mT, GIVEN, id="the argument, transposed"),
-        pytest.param(lambda x: x.flatten()[: x.numel() // 2], GIVEN, id="a part of the argument"),
-        pytest.param(
-            lambda x: x / 0 * 0, "the output: 5 of 5 values are NaN, the first at (0, 0)", id="NaN"
-        ),
-        pytest.param(
-            one_nan, "the output: 1 of 5 values are NaN, the first at (0, 0)", id="one NaN"
-        ),
-        pytest.param(
-            lambda x: x / 0,
-            "the output: 5 of 5 values are infinite, the first at (0, 0)",
-            id="infinity",
-        ),
-    ],
-)
-def test_an_answer_that_says_nothing_does_not_pass(
-    check_outcome: Judged, f: object, says: str
-) -> None:
-    result = check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": f})
-    assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
+class EndsAfter:
+    """Gives zeros, and raises if an input comes more often than this."""
 
+    def __init__(self, times):
+        self.times, self.inputs = times, list[bytes]()
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        pytest.param(cumulate, id="right"),
-        pytest.param(lambda x: x.cumsum(-1).float(), id="right in float32"),
-        pytest.param(lambda x: x.cumsum(-1) * 3, id="a wrong scale"),
-        pytest.param(lambda x: x.cumsum(0), id="the wrong axis"),
-        pytest.param(lambda x: x.mean().expand(x.shape), id="one mean of all, in every place"),
-        pytest.param(lambda x: x.sum(-1), id="another shape"),
-        pytest.param(
-            lambda x: torch.nn.functional.dropout(x.cumsum(-1), 0.5), id="dropout that is always on"
-        ),
-    ],
-)
-def test_a_wrong_answer_keeps_its_points_of_form(check_outcome: Judged, f: object) -> None:
-    assert check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": f}).outcome == "passed"
-
-
-def test_a_copy_of_ones_is_a_copy(check_outcome: Judged) -> None:
-    for copy in (lambda x: x, lambda x: x.flatten()[:3]):
-        assert check_outcome(OF_ONES, {"f": cumulate}, {"f": copy}).outcome == "failed"
-
-
-def test_ones_are_no_right_answer_where_ones_are_moved(check_outcome: Judged) -> None:
-    flat = {"f": lambda x: x.T.flatten()}
-    assert check_outcome(OF_ONES, flat, {"f": lambda x: torch.ones(x.numel())}).outcome == "failed"
-    assert check_outcome(OF_ONES, flat, flat).outcome == "passed"
-
-
-def test_an_answer_that_goes_by_what_came_before_is_no_noise(check_outcome: Judged) -> None:
-    means: list[torch.Tensor] = []
-
-    def remembers(x: torch.Tensor) -> torch.Tensor:
-        means.append(x.mean())
-        return x.cumsum(-1) + 0.1 * torch.stack(means).sum()
-
-    assert check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": remembers}).outcome == "passed"
-
-
-@pytest.mark.parametrize(
-    "right",
-    [
-        pytest.param(
-            lambda x: x.view(40, 5) if x.numel() == 200 else x, id="numbers in other places"
-        ),
-        pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
-    ],
-)
-def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(
-    check_outcome: Judged, right: object
-) -> None:
-    assert (
-        check_outcome(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome
-        == "passed"
-    )
-    assert check_outcome(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
-
-
-def test_a_right_answer_may_be_what_was_given_or_constant(check_outcome: Judged) -> None:
-    """The reference's is no more: then nothing is known against whoever gives it."""
-    for reference in (lambda x: x, torch.zeros_like, lambda x: x * float("nan")):
-        assert check_outcome(OF_NUMBERS, {"f": reference}, {"f": reference}).outcome == "passed"
-
-
-@pytest.mark.parametrize(
-    ("mask", "outcome"),
-    [
-        pytest.param(lower, "passed", id="right"),
-        pytest.param(lambda T: ~lower(T), "passed", id="the opposite"),
-        pytest.param(lambda T: lower(T).tril(-1), "passed", id="without the diagonal"),
-        pytest.param(
-            lambda T: torch.where(lower(T), 0.0, float("-inf")), "passed", id="a mask to be added"
-        ),
-        pytest.param(lambda T: torch.ones(T, T).bool(), "failed", id="ones"),
-        pytest.param(lambda T: torch.eye(T).bool(), "failed", id="the identity"),
-        pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
-        pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
-    ],
-)
-def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
-    check_outcome, mask, outcome
-):
-    assert check_outcome(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("count", "outcome"),
-    [
-        pytest.param(lambda a, b: a * b, "passed", id="right"),
-        pytest.param(lambda a, b: a + b, "passed", id="wrong"),
-        pytest.param(lambda a, b: 6, "failed", id="right for one input alone"),
-        pytest.param(lambda a, b: torch.rand(()).item(), "failed", id="noise"),
-    ],
-)
-def test_a_count_changes_with_what_is_counted(
-    check_outcome: Judged, count: object, outcome: str
-) -> None:
-    assert (
-        check_outcome(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
-    )
-
-
-def attend(x: torch.Tensor) -> torch.Tensor:
-    return (x @ x.mT).softmax(-1) @ x
-
-
-class Thrice:
-    """Zeros, and an exception where an input comes more often than the checks ask it."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.seen = most, list[bytes]()
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        self.seen.append(x.numpy().tobytes())
-        if self.seen.count(self.seen[-1]) > self.most:
+    def __call__(self, x):
+        self.inputs.append(x.numpy().tobytes())
+        if self.inputs.count(self.inputs[-1]) > self.times:
             raise RuntimeError
         return torch.zeros_like(x)
 
 
-def on_meta(x: torch.Tensor) -> torch.Tensor:
-    if x.is_meta:
-        return x
-    raise RuntimeError
+def attend(x):
+    return (x @ x.mT).softmax(-1) @ x
+
+
+ZEROS = "f gives 0 in every place, whatever it is given"
+SAME = "f gives the same answer, whatever it is given"
+CHANCE = "f gives another answer each time, whatever it is given"
+ARGUMENT = "f gives back the first argument, unchanged"
+PART = "f gives back numbers of the first argument, and has computed nothing"
+OUTPUT = "the output: {} of 5 values are {}, the first at (0, 0)"
+
+
+@cases(
+    "attempt, evidence",
+    {
+        "zeros": (torch.zeros_like, ZEROS),
+        "a constant": ("lambda x: x * 0 + 3", "f gives 3 in every place, whatever it is given"),
+        "a constant that may be a message": (
+            "lambda x: x * 0 + 1.2345",
+            "f gives some number in every place, whatever it is given",
+        ),
+        "a ramp": ("lambda x: torch.arange(x.numel()).view(x.shape).to(x)", SAME),
+        "a pattern with what rounding would hide": (
+            "lambda x: torch.eye(*x.shape).to(x) + x.sum() * 1e-09",
+            SAME,
+        ),
+        "torch's noise, seeded as every call is": (noise, SAME),
+        "noise of its own": (unseeded_noise, CHANCE),
+        "the argument": ("lambda x: x", ARGUMENT),
+        "the argument in float32": ("lambda x: x.float()", ARGUMENT),
+        "the argument, transposed": ("lambda x: x.mT", PART),
+        "a part of the argument": ("lambda x: x.flatten()[:x.numel() // 2]", PART),
+        "NaN": ("lambda x: x / 0 * 0", OUTPUT.format(5, "NaN")),
+        "one NaN": (one_nan, OUTPUT.format(1, "NaN")),
+        "infinity": ("lambda x: x / 0", OUTPUT.format(5, "infinite")),
+        "the right numbers": (cumulate, ""),
+        "the right numbers in float32": ("lambda x: x.cumsum(-1).float()", ""),
+        "a wrong scale": ("lambda x: x.cumsum(-1) * 3", ""),
+        "the mean of all in every place": ("lambda x: x.mean().expand(x.shape)", ""),
+        "another shape": ("lambda x: x.sum(-1)", ""),
+        "dropout that is always on": ("lambda x: nn.functional.dropout(x.cumsum(-1), 0.5)", ""),
+    },
+)
+def test_only_an_answer_passes(outcome_of, attempt, evidence):
+    outcome = outcome_of(NUMBERS, cumulate, attempt)
+    assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
+        not evidence,
+        evidence,
+        "",
+    )
+
+
+def transposed(x):
+    return x.T.flatten()
+
+
+def moved(x):
+    return x.view(40, 5) if x.numel() == 200 else x
+
+
+def first_half(x):
+    return x[:, : 1 + x.shape[1] // 2]
+
+
+def moved_wrongly(x):
+    return x.flip(-1)[:, 1:]
+
+
+def all_nan(x):
+    return x * float("nan")
+
+
+def lower(size):
+    return torch.ones(size, size).tril().bool()
+
+
+def product(a, b):
+    return a * b
+
+
+@cases(
+    "calls, reference, attempt, outcome",
+    {
+        "a copy of ones": (ONES, cumulate, "lambda x: x", "failed"),
+        "a part of a copy of ones": (ONES, cumulate, "lambda x: x.flatten()[:3]", "failed"),
+        "ones where ones are moved": (
+            ONES,
+            transposed,
+            "lambda x: torch.ones(x.numel())",
+            "failed",
+        ),
+        "the right numbers where ones are moved": (ONES, transposed, transposed, "passed"),
+        "numbers that are moved wrongly": (NUMBERS, moved, moved_wrongly, "passed"),
+        "numbers that are not moved": (NUMBERS, moved, "lambda x: x", "failed"),
+        "other numbers of several": (NUMBERS, first_half, moved_wrongly, "passed"),
+        "all numbers instead of several": (NUMBERS, first_half, "lambda x: x", "failed"),
+        "the argument, as the reference": (NUMBERS, "lambda x: x", "lambda x: x", "passed"),
+        "zeros, as the reference": (NUMBERS, torch.zeros_like, torch.zeros_like, "passed"),
+        "NaN, as the reference": (NUMBERS, all_nan, all_nan, "passed"),
+        "the right mask": (SIZES, lower, lower, "passed"),
+        "the opposite mask": (SIZES, lower, "lambda size: ~lower(size)", "passed"),
+        "a mask without its diagonal": (SIZES, lower, "lambda n: lower(n).tril(-1)", "passed"),
+        "a mask to be added": (
+            SIZES,
+            lower,
+            "lambda n: torch.where(lower(n), 0.0, float('-inf'))",
+            "passed",
+        ),
+        "a mask of ones": (SIZES, lower, "lambda n: torch.ones(n, n).bool()", "failed"),
+        "a pattern as a mask": (
+            SIZES,
+            lower,
+            "lambda n: torch.arange(n * n).view(n, n) % 2 == 0",
+            "failed",
+        ),
+        "noise as a mask": (SIZES, lower, "lambda n: torch.rand(n, n) > 0.5", "failed"),
+        "the right count": (COUNTS, product, product, "passed"),
+        "a wrong count": (COUNTS, product, "lambda a, b: a + b", "passed"),
+        "a count that is right for one input": (COUNTS, product, "lambda a, b: 6", "failed"),
+        "a number in place of a list": (COUNTS, "lambda a, b: [a, b]", product, "failed"),
+        "another list": (COUNTS, "lambda a, b: [a, b]", "lambda a, b: [b, 2 * a]", "passed"),
+    },
+)
+def test_an_answer_is_measured_by_that_of_the_reference(
+    outcome_of, calls, reference, attempt, outcome
+):
+    assert outcome_of(calls, reference, attempt).outcome == outcome
+
+
+def test_an_answer_that_depends_on_earlier_calls_is_no_noise(outcome_of):
+    means: list[Tensor] = []
+
+    def remembers(x):
+        means.append(x.mean())
+        return x.cumsum(-1) + 0.1 * torch.stack(means).sum()
+
+    assert outcome_of(NUMBERS, cumulate, remembers).outcome == "passed"
 
 
 COMPARES = (
@@ -277,53 +244,41 @@ COMPARES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("f", "says"),
-    [
-        pytest.param(
-            lambda x: x.mean(-2, keepdim=True).expand(x.shape), COMPARES, id="the mean of all"
-        ),
-        pytest.param(
-            lambda x: x.cumsum(-2) / torch.arange(1, 1 + len(x)).view(-1, 1),
-            COMPARES,
-            id="running means",
-        ),
-        pytest.param(
-            lambda x: 2 * x @ torch.ones(40, 40).tril().to(x), COMPARES, id="values handed through"
-        ),
-        pytest.param(lambda x: x[:1].expand(x.shape), GIVEN, id="the first value"),
-        pytest.param(
-            Thrice(1), "raised RuntimeError", id="zeros, which end where an input comes again"
-        ),
-        pytest.param(
-            Thrice(2), "f gives 0 in every place, whatever it is given", id="zeros, a little later"
-        ),
-        pytest.param(attend, "", id="right"),
-        pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
-        pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
-    ],
+@cases(
+    "attempt, evidence",
+    {
+        "the mean of all": ("lambda x: x.mean(-2, keepdim=True).expand(x.shape)", COMPARES),
+        "values handed through": ("lambda x: 2 * x @ torch.ones(40, 40).tril().to(x)", COMPARES),
+        "the first value": ("lambda x: x[:1].expand(x.shape)", PART),
+        "zeros, which end if an input comes again": (EndsAfter(1), "raised RuntimeError"),
+        "zeros, which end a little later": (EndsAfter(2), ZEROS),
+        "the right numbers": (attend, ""),
+        "scores without a softmax": ("lambda x: x @ x.mT @ x", ""),
+        "the best value alone": ("lambda x: x[(x @ x.flip(-1).mT).argmax(-1)]", ""),
+    },
 )
-def test_where_numbers_are_compared_what_compares_nothing_says_nothing(
-    check_outcome: Judged, f: object, says: str
-) -> None:
+def test_an_answer_compares_if_the_reference_does(outcome_of, attempt, evidence):
     for seed in range(5):
-        result = check_outcome(OF_TOKENS, {"f": attend}, {"f": f}, seed)
-        assert (result.outcome == "passed", result.evidence, result.fault) == (not says, says, "")
+        outcome = outcome_of(TOKENS, attend, attempt, seed)
+        assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
+            not evidence,
+            evidence,
+            "",
+        )
 
 
-def test_what_answers_on_the_meta_device_alone_says_nothing(check_outcome: Judged) -> None:
-    check_text = OF_TOKENS.replace(
-        "[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)"
-    )
-    result = check_outcome(
-        check_text.replace("must_return()", "raised"), {"f": attend}, {"f": on_meta}
-    )
-    assert (result.outcome, result.fault) == ("error", "")
+def test_an_attempt_that_answers_only_without_numbers_does_not_pass(outcome_of):
+    def on_meta(x):
+        if x.is_meta:
+            return x
+        raise RuntimeError
+
+    calls = '("f", [torch.empty(9, 40, device="meta")]), ("f", [draw(9, 40)])'
+    outcome = outcome_of(calls, attend, on_meta, use="raised")
+    assert (outcome.outcome, outcome.fault) == ("failed", "")
 
 
-CONDITION = """
-from manyheads.checks import Condition
-
+PRECONDITION = """
 
 def weighs(attempt, draw):
     tokens = draw(9, 40, scale=0.2)
@@ -341,73 +296,84 @@ PRECONDITIONS = {"f": weighs}
 """
 
 
-def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(
-    check_outcome: Judged,
-) -> None:
-    check_text = f"{OF_TOKENS}{CONDITION}"
-    result = check_outcome(
-        check_text, {"f": attend}, {"f": lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)}
-    )
-    assert (result.outcome, result.evidence, result.fault) == ("failed", "nothing is weighed", "")
-    assert (
-        check_outcome(
-            check_text, {"f": attend}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}
-        ).outcome
-        == "passed"
-    )
+@cases(
+    "attempt, evidence",
+    {
+        "an attempt that meets it": ("lambda x: (x @ x.mT / 2).softmax(-1) @ x", ""),
+        "an attempt that does not": (
+            "lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)",
+            "nothing is weighed",
+        ),
+    },
+)
+def test_a_precondition_of_a_function_holds_for_every_check_that_calls_it(
+    outcome_of, attempt, evidence
+):
+    outcome = outcome_of(TOKENS, attend, attempt, more=PRECONDITION)
+    assert (outcome.evidence, outcome.fault) == (evidence, "")
+    assert outcome.outcome == ("failed" if evidence else "passed")
 
 
-def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(
-    check_outcome: Judged,
-) -> None:
-    result = check_outcome(
-        BOTH, {"f": cumulate, "g": cumulate}, {"f": cumulate, "g": torch.zeros_like}
-    )
-    assert result.evidence == "g gives 0 in every place, whatever it is given"
+def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of):
+    calls = '("f", [draw(5, 7)]), ("g", [draw(5, 7)])'
+    attempt = {"f": cumulate, "g": torch.zeros_like}
+    outcome = outcome_of(calls, {"f": cumulate, "g": cumulate}, attempt)
+    assert outcome.evidence == ZEROS.replace("f", "g", 1)
 
 
-def test_whoever_is_right_is_asked_nothing_more(check_outcome: Judged) -> None:
+def test_a_right_attempt_is_asked_nothing_more(outcome_of):
     inputs = []
 
-    def count_inputs(x: torch.Tensor) -> torch.Tensor:
+    def count_inputs(x):
         inputs.append(x)
         return cumulate(x)
 
-    check_outcome(OF_NUMBERS, {"f": cumulate}, {"f": count_inputs})
+    outcome_of(NUMBERS, cumulate, count_inputs)
     assert len(inputs) == 2
 
 
-class Module(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None]:
+def refuse(x):
+    raise ValueError(len(x))
+
+
+@cases(
+    "attempt, fault",
+    {
+        "raises, too": (refuse, "it asks f for nothing that the reference answers"),
+        "answers": (cumulate, ""),
+    },
+)
+def test_calls_that_the_reference_refuses_are_a_fault_of_the_check_if_the_attempt(
+    outcome_of, attempt, fault
+):
+    assert fault in outcome_of('("f", [torch.ones(2)])', refuse, attempt, use="raised").fault
+
+
+PAIR = """
+from manyheads.box.worker.messages import Build, Call
+from manyheads.box.worker.result_form import Form
+
+
+@check(points=1, layer=Layer.SHAPE)
+def test_answers(attempt, draw):
+    'answers'
+    pair = Form("tuple", ("y", "rest"), (Form(), Form()))
+    attempt.ask(Call(Build("Pair"), only_build=True))
+    attempt.ask(Call(Build("Pair"), (draw(5, 7),), returns=pair)).must_return()
+"""
+
+
+class Pair(nn.Module):
+    def forward(self, x):
         return x, None
 
 
-def test_a_call_that_only_builds_says_nothing_of_the_parts() -> None:
-    build, pair = Build("Module"), Form("tuple", ("y", "rest"), (Form(), Form()))
-    calls = [Call(build, only_build=True), Call(build, (torch.ones(2),), returns=pair)]
-    assert kinds_of(calls, LocalRunner({"Module": Module})) == (
-        frozenset({"tensor"}),
-        frozenset({"NoneType"}),
-    )
+class PairOfTensors(Pair):
+    def forward(self, x):
+        return x, x
 
 
-def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_nobody_answers() -> (
-    None
-):
-    def refuse(x: torch.Tensor) -> torch.Tensor:
-        raise ValueError(len(x))
-
-    reference, call = LocalRunner({"f": refuse}), Call("f", (torch.ones(2),))
-    # a size of the attempt's own makes a call like this one
-    reply = LocalRunner({"f": lambda x: x}).execute(call)
-    assert missing_reply([Exchange("check", call, reply)], reference) is None
-    why = missing_reply([Exchange("check", call, reference.execute(call))], reference)
-    assert isinstance(why, AsksNothingError)
-
-
-def test_a_number_is_no_answer_where_a_list_is_expected() -> None:
-    reference, call = LocalRunner({"f": lambda x: [1.0, 2.0]}), Call("f", (torch.ones(2),))
-    for answer, is_accepted in ([3.0, 4.0], True), (3.0, False):
-        reply = LocalRunner({"f": lambda x, answer=answer: answer}).execute(call)
-        why = missing_reply([Exchange("check", call, reply)], reference)
-        assert (why is None) == is_accepted
+@pytest.mark.parametrize(("module", "outcome"), [(Pair, "passed"), (PairOfTensors, "failed")])
+def test_a_part_has_a_type_that_the_reference_returns_there(outcome_of, module, outcome):
+    """A call that only builds the module has no parts."""
+    assert outcome_of("", {"Pair": Pair}, {"Pair": module}, more=PAIR).outcome == outcome
