@@ -1,8 +1,5 @@
-"""Checks run side by side: each gets its own answers, and nobody's fate is another's. What is
-remembered of earlier attempts, and what is not.
-"""
+"""Checks run side by side with their own answers, and a memory of earlier attempts."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,344 +7,274 @@ import torch
 
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.replies import BadReply
-from manyheads.box.worker import wire
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
-from manyheads.checks.runner import CheckQuestion, Exchange, Implementation, LocalRunner
+from manyheads.checks.runner import Exchange, LocalRunner
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.attempt_runner import REPLY_LIMIT, RememberingRunner, ReplayCache
 from manyheads.judge.collect_checks import Check, CheckRun
 from manyheads.judge.run_hidden_checks import run_checks, run_concurrently
+from tests.make import cases
+
+OUTCOME = CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
+LONG_MESSAGE = "a" * 3999 + "\N{GRINNING FACE}"  # four bytes in memory for each character
 
 
-def reply(number: float) -> Reply:
-    return Reply(outputs=(Output("tensor", torch.tensor(number), "float32", "cpu", ()),))
+def payload(reply):
+    """A reply as an attempt sends it, without its length."""
+    return encode(reply)[LENGTH.size :]
+
+
+def numbers(count, value=1.0):
+    """A reply with that many numbers."""
+    tensor = torch.full((count,), value, dtype=torch.float64)
+    return payload(Reply((Output("tensor", tensor, "float64", "cpu", (count,)),)))
 
 
 class Doubling:
-    """Answers twice the number it is given; dies of a negative one. `rounds`: what was asked at
-    once.
+    """Answers twice the number that it is given, and dies of a negative one.
+
+    Attributes:
+        rounds: The check and the number of each call, by the calls that came together.
     """
 
     device, check = "cpu", ""
 
-    def __init__(self) -> None:
-        self.rounds: list[list[tuple[str, object]]] = []
+    def __init__(self, memory=None, plus=0.0):
+        self.memory, self.plus = memory or ReplayCache(), plus
+        self.rounds: list[list[tuple[str, int]]] = []
         self.transcript: list[Exchange] = []
 
-    def execute_all(self, questions: Sequence[CheckQuestion]) -> list[Reply | AttemptEnded]:
-        self.rounds.append([(q.check, q.call.args[0]) for q in questions])
-        return [self._answer(q) for q in questions]
+    def execute_all(self, questions):
+        self.rounds.append([(question.check, question.call.args[0]) for question in questions])
+        return [self._answer(question) for question in questions]
 
-    def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
+    def _answer(self, question):
         (number,) = question.call.args
         assert isinstance(number, int)
         if number < 0:
             return AttemptEnded(End.CRASHED, "It died.")
-        answer = reply(2.0 * number)
+        tensor = torch.tensor(2.0 * number + self.plus)
+        reply = Reply((Output("tensor", tensor, "float32", "cpu", ()),))
+        answer = self.memory.read(payload(reply))
         self.transcript.append(Exchange(question.check, question.call, answer))
         return answer
 
-    def execute(self, call: Call) -> Reply:
-        raise AssertionError("asked alone")
-
 
 @pytest.fixture(autouse=True)
-def outcome_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outcome of a check tells what it ended with."""
+def evidence_is_the_exception(monkeypatch):
+    """The evidence of a check is the exception with which it ended."""
 
-    def judge_check(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+    def judge_check(check, error, run):
         evidence = "" if error is None else f"{type(error).__name__}: {error}"
         return replace(check.unattempted, evidence=evidence)
 
     monkeypatch.setattr(run_hidden_checks, "outcome_of_check", judge_check)
 
 
-def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
-    return Check(f"test_{name}", function, CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
+def check_of(name, function):
+    return Check(f"test_{name}", function, replace(OUTCOME, id=name, title=name))
 
 
-def asks(*numbers: int) -> Check:
-    """A check that asks these and fails where an answer is not its own."""
+def asks(*sent):
+    """A check that asks these numbers, and fails if an answer is not its own."""
 
-    def function(attempt: Implementation) -> None:
-        for number in numbers:
+    def function(attempt):
+        for number in sent:
             assert attempt.call("f", number).output == 2 * number
 
-    name = "asks " + " ".join(map(str, numbers))
-    return check_of(name, function)
+    return check_of("asks " + " ".join(map(str, sent)), function)
 
 
-def run(
-    *checks: Check, subject: Doubling | None = None, memory: ReplayCache | None = None
-) -> tuple[list[str], Doubling]:
-    subject = subject or Doubling()
-    check_run = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or ReplayCache())
-    return [outcome.evidence for outcome in run_concurrently(checks, check_run)], subject
+def evidence_of(*checks, attempt=None):
+    attempt = attempt or Doubling()
+    check_run = CheckRun(attempt, LocalRunner({}), b"s", ("f",), attempt.memory)
+    return [outcome.evidence for outcome in run_concurrently(checks, check_run)]
 
 
-def test_what_all_checks_ask_next_is_asked_at_once() -> None:
-    ended, subject = run(asks(1, 2, 3), asks(4), asks(), asks(5, 6))
-    assert ended == [""] * 4
-    rounds = []
-    for calls in subject.rounds:
-        rounds.append([number for _, number in calls])
-    assert rounds == [[1, 4, 5], [2, 6], [3]]
-    assert subject.rounds[0] == [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)]
+def test_the_next_calls_of_all_checks_are_sent_together():
+    attempt = Doubling()
+    assert evidence_of(asks(1, 2, 3), asks(4), asks(), asks(5, 6), attempt=attempt) == [""] * 4
+    assert attempt.rounds == [
+        [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)],
+        [("asks 1 2 3", 2), ("asks 5 6", 6)],
+        [("asks 1 2 3", 3)],
+    ]
 
 
-def test_who_dies_of_a_call_takes_no_other_check_along() -> None:
-    ended, subject = run(asks(1, 2), asks(-1, 3), asks(4, 5))
-    assert ended == ["", "AttemptEnded: It died.", ""]
-    assert [number for calls in subject.rounds for _, number in calls] == [1, -1, 4, 2, 5]
+def raises_its_own_error(attempt):
+    attempt.call("f", 1)
+    raise KeyError("mine")
 
 
-def test_a_check_that_fails_or_is_wrong_itself_ends_alone() -> None:
-    def fails(attempt: Implementation) -> None:
-        attempt.call("f", 1)
-        raise KeyError("mine")
+@cases(
+    "check, evidence",
+    {
+        "dies of a call": (asks(-1, 3), "AttemptEnded: It died."),
+        "fails by itself": (check_of("fails", raises_its_own_error), "KeyError: 'mine'"),
+    },
+)
+def test_other_checks_go_on_if_one(check, evidence):
+    assert evidence_of(asks(1, 2), check, asks(4, 5)) == ["", evidence, ""]
 
-    ended, _ = run(asks(1, 2), check_of("fails", fails), asks(3, 4))
-    assert ended == ["", "KeyError: 'mine'", ""]
 
-
-def test_a_fault_while_asking_is_raised_and_leaves_no_check_behind() -> None:
+def test_a_fault_of_the_grader_is_raised_and_every_check_is_left():
     events = []
 
-    def waits(attempt: Implementation) -> None:
+    def waits(attempt):
         try:
             attempt.call("f", "no number")
         finally:
             events.append("left")
 
     with pytest.raises(AssertionError):
-        run(check_of("waits", waits))
+        evidence_of(check_of("waits", waits))
     assert events == ["left"]
 
 
-def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> None:
-    subject = Doubling()
+def test_the_transcript_is_in_the_order_of_the_checks():
+    attempt = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
-    run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(subject, reference, b"s", ("f",)))
-    assert [number for calls in subject.rounds for _, number in calls] == [1, 4, 5, 2, 6]
-    assert [e.call.args[0] for e in subject.transcript] == [1, 2, 4, 5, 6]
+    run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(attempt, reference, b"s", ("f",)))
+    assert [number for calls in attempt.rounds for _, number in calls] == [1, 4, 5, 2, 6]
+    assert [exchange.call.args[0] for exchange in attempt.transcript] == [1, 2, 4, 5, 6]
 
 
-class Remembering(Doubling):
-    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is
-    added to every answer.
-    """
+class ChangesItsMind(Doubling):
+    """Adds 1 after the first call."""
 
-    def __init__(self, memory: ReplayCache, plus: float = 0.0) -> None:
-        super().__init__()
-        self.memory, self.plus = memory, plus
-
-    def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
-        answer = super()._answer(question)
-        if isinstance(answer, AttemptEnded):
-            return answer
-        number = answer.outputs[0].tensor
-        return self.memory.read(encode(reply(float(number) + self.plus))[LENGTH.size :])
+    def _answer(self, question):
+        self.plus = float(len(self.rounds) > 1)
+        return super()._answer(question)
 
 
-def counting_check(function: Callable[[Implementation], None]) -> tuple[Check, list[int]]:
-    """A check, and how often its function has run."""
-    runs: list[int] = []
-
-    def count_run(attempt: Implementation) -> None:
-        runs.append(1)
-        function(attempt)
-
-    return check_of("counted", count_run), runs
+class DiesOfTheSecondCall(Doubling):
+    def _answer(self, question):
+        if len(self.rounds) > 1:
+            return AttemptEnded(End.CRASHED, "It died.")
+        return super()._answer(question)
 
 
-def asks_twice(attempt: Implementation) -> None:
-    answer = attempt.call("f", 1).output
-    if attempt.call("f", int(answer)).output != 4:
-        raise AssertionError(f"after {answer:g}")
+def test_a_check_runs_once_for_each_sequence_of_answers():
+    """After known answers it is not run again, ends as before, and asks all the same."""
+    runs = []
 
+    def asks_twice(attempt):
+        runs.append(attempt)
+        answer = attempt.call("f", 1).output
+        if attempt.call("f", int(answer)).output != 4:
+            raise AssertionError(f"after {answer:g}")
 
-def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() -> None:
-    memory = ReplayCache()
-    check, runs = counting_check(asks_twice)
-    ended = [
-        run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)
-    ]
-    assert ended == [[""], ["AssertionError: after 3"]] * 2
+    memory, check = ReplayCache(), check_of("asks twice", asks_twice)
+    dead = DiesOfTheSecondCall(memory)
+    assert evidence_of(check, attempt=dead) == ["AttemptEnded: It died."]
+    runs.clear()
+    attempts = [Doubling(memory, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
+    evidence = [evidence_of(check, attempt=attempt) for attempt in attempts]
+    assert evidence == [[""], ["AssertionError: after 3"]] * 2
     assert len(runs) == 2
-
-
-def test_what_is_not_run_again_is_asked_all_the_same() -> None:
-    memory = ReplayCache()
-    check, _ = counting_check(asks_twice)
-    first, second = (run(check, subject=Remembering(memory), memory=memory)[1] for _ in range(2))
-    assert first.rounds == second.rounds
-    assert [e.call for e in second.transcript] == [e.call for e in first.transcript]
-
-
-def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -> None:
-    class ChangesItsMind(Remembering):
-        """Right in the first call alone."""
-
-        def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
-            self.plus = float(len(self.rounds) > 1)
-            return super()._answer(question)
-
-    memory = ReplayCache()
-    check, runs = counting_check(asks_twice)
-    run(check, subject=Remembering(memory), memory=memory)
-    assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == [
-        "AssertionError: after 2"
-    ]
-    assert len(runs) == 2
-
-
-def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
-    class Dies(Remembering):
-        def _answer(self, question: CheckQuestion) -> Reply | AttemptEnded:
-            return (
-                AttemptEnded(End.CRASHED, "It died.")
-                if len(self.rounds) > 1
-                else super()._answer(question)
-            )
-
-    memory = ReplayCache()
-    check, _ = counting_check(asks_twice)
-    assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]
-    assert run(check, subject=Remembering(memory), memory=memory)[0] == [""]
-    assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]
+    assert attempts[0].rounds == attempts[2].rounds
+    calls = [exchange.call for exchange in attempts[0].transcript]
+    assert calls == [exchange.call for exchange in attempts[2].transcript]
+    assert evidence_of(check, attempt=ChangesItsMind(memory)) == ["AssertionError: after 2"]
+    assert len(runs) == 3
+    assert evidence_of(check, attempt=DiesOfTheSecondCall(memory)) == ["AttemptEnded: It died."]
 
 
 X = torch.ones(2, dtype=torch.float64)
 
 
-def payload(numbers: int, value: float = 1.0) -> bytes:
-    """A reply with that many numbers, as an attempt sends it."""
-    tensor = torch.full((numbers,), value, dtype=torch.float64)
-    return wire.encode(Reply(outputs=(Output("tensor", tensor, "float64", "cpu", (numbers,)),)))[
-        wire.LENGTH.size :
-    ]
-
-
-def test_the_same_bytes_are_one_reply_and_others_are_not() -> None:
-    memory = ReplayCache()
-    assert memory.read(payload(3)) is memory.read(payload(3))
-    assert memory.read(payload(3)) is not memory.read(payload(3, 2.0))
-
-
-def test_bytes_that_are_no_reply_are_refused_every_time() -> None:
+def test_bytes_that_are_no_reply_are_refused_every_time():
     memory = ReplayCache()
     for _ in range(2):
         with pytest.raises(BadReply):
             memory.read(b"no reply")
 
 
-def test_a_large_reply_is_read_and_not_kept() -> None:
-    memory, large = ReplayCache(), payload(REPLY_LIMIT)
-    assert memory.read(large) is not memory.read(large)
-    reply, step = memory.read(large), memory.first_step("check")
+@cases(
+    "sent",
+    {
+        "many numbers": numbers(REPLY_LIMIT),
+        "a report on cells": payload(
+            Reply(stopped=(Raised("E", ("E",), LONG_MESSAGE, "call", None),) * 60)
+        ),
+    },
+)
+def test_a_reply_is_not_kept_if_it_has(sent):
+    memory = ReplayCache()
+    assert memory.read(sent) is not memory.read(sent)
+    assert memory.size == 0
+    reply, step = memory.read(sent), memory.first_step("check")
     assert memory.after(step, reply) is not memory.after(step, reply)
 
 
-def test_a_reply_that_reports_on_cells_is_no_answer_and_not_kept() -> None:
-    words = Raised("E", ("E",), "a" * 3999 + "\U0001f600", "call", None)
-    memory, cells = ReplayCache(), wire.encode(Reply(stopped=(words,) * 60))[wire.LENGTH.size :]
-    assert memory.read(cells) is not memory.read(cells)
-    assert memory.size == 0
-
-
-def test_what_is_kept_of_a_message_counts_as_it_lies_in_memory() -> None:
+def test_a_kept_message_counts_with_its_size_in_memory():
     memory = ReplayCache()
-    message = "a" * 3999 + "\U0001f600"  # one character beyond the first plane: four bytes for each
-    raised = wire.encode(Reply(raised=Raised("E", ("E",), message, "call", None)))[
-        wire.LENGTH.size :
-    ]
-    memory.read(raised)
-    assert memory.size > len(raised) + 4 * len(message)
+    sent = payload(Reply(raised=Raised("E", ("E",), LONG_MESSAGE, "call", None)))
+    memory.read(sent)
+    assert memory.size > len(sent) + 4 * len(LONG_MESSAGE)
 
 
-def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:
-    memory, argument = ReplayCache(), X.clone()
+def test_equal_calls_are_one_call_that_a_check_cannot_change():
+    memory, argument, recorded = ReplayCache(), X.clone(), Call("g", (X,))
     call = memory.hold(Call("f", (argument,)))
-    assert memory.hold(Call("f", (X,))) is call
-    assert memory.hold(call) is call
+    assert memory.hold(Call("f", (X,))) is memory.hold(call) is call
     argument.add_(1)
     assert torch.equal(call.args[0], X)
     assert memory.hold(Call("f", (argument,))) is not call
     assert memory.hold(Call("f", (X,), random=True)) is not call
-
-
-def test_a_call_that_lives_longer_than_the_memory_is_held_as_it_is() -> None:
-    memory, recorded = ReplayCache(), Call("f", (X,))
     memory.hold_as_it_is(recorded)
     assert memory.hold(recorded) is recorded
-    assert memory.pack(recorded, "float64") is memory.pack(recorded, "float64")
 
 
-def test_what_is_packed_is_kept_in_each_dtype() -> None:
-    memory, uncached = ReplayCache(), Call("f", (X,))
-    call = memory.hold(uncached)
+def test_a_held_call_is_packed_once_for_each_dtype():
+    memory = ReplayCache()
+    call = memory.hold(Call("f", (X,)))
     in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
     assert memory.pack(call, "float64") is in_double
     assert (b"F64" in in_double, b"F32" in in_single) == (True, True)
-    assert memory.pack(uncached, "float64") is not memory.pack(uncached, "float64")
 
 
-def test_trusted_code_answers_equal_calls_once() -> None:
+@pytest.mark.parametrize(("size", "executions"), [(2, 1), (REPLY_LIMIT, 2)])
+def test_the_reference_answers_equal_calls_once_unless_the_answer_is_large(size, executions):
     memory, calls = ReplayCache(), []
-    names = {"f": lambda x: calls.append(1) or x}
+    call = memory.hold(Call("f", (X,)))
+    reference = RememberingRunner(
+        {"f": lambda x: calls.append(1) or x.new_zeros(size)}, memory=memory
+    )
     for _ in range(2):
-        RememberingRunner(names, only_values=True, memory=memory).execute(Call("f", (X.clone(),)))
-    assert len(calls) == 1
+        reference.execute(call)
+    assert len(calls) == executions
+    assert memory.size < 8 * REPLY_LIMIT
 
 
-def test_a_reply_that_a_check_has_changed_is_made_anew() -> None:
+def test_a_reply_that_a_check_has_changed_is_made_anew():
     memory, call = ReplayCache(), Call("f", (X,))
     reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
     for _ in range(2):
-        for reply in (reference.execute(call), memory.read(payload(2, 2.0))):
+        for reply in (reference.execute(call), memory.read(numbers(2, 2.0))):
             tensor = reply.outputs[0].tensor
             assert tensor.tolist() == [2, 2]
             tensor.mul_(3)
 
 
-def test_a_large_answer_of_trusted_code_is_not_kept() -> None:
-    memory, calls = ReplayCache(), []
-    call = memory.hold(Call("f", (X,)))
-    reference = RememberingRunner(
-        {"f": lambda x: calls.append(1) or x.new_zeros(REPLY_LIMIT)}, memory=memory
-    )
-    size = memory.size
-    for _ in range(2):
-        reference.execute(call)
-    assert (len(calls), memory.size) == (2, size)
-
-
-def test_beyond_its_limit_it_forgets_all_and_only_between_attempts() -> None:
-    memory, outcome = ReplayCache(limit=1000), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
-    first_reply, step = memory.read(payload(200)), memory.first_step("check")
+@pytest.mark.parametrize("is_beyond", [True, False])
+def test_a_memory_beyond_its_limit_is_emptied_between_attempts(is_beyond):
+    memory = ReplayCache(limit=1000 if is_beyond else 3000)
+    first_reply, step = memory.read(numbers(200)), memory.first_step("check")
     memory.note(step, Call("f", (X,)))
-    memory.note(memory.after(step, first_reply), outcome)
-    assert (
-        memory.after(memory.first_step("check"), memory.read(payload(200))).next_action is outcome
-    )
+    memory.note(memory.after(step, first_reply), OUTCOME)
+    assert memory.after(step, memory.read(numbers(200))).next_action is OUTCOME
     memory.begin_attempt()
-    assert memory.size == 0
+    assert (memory.size == 0) == is_beyond
+    assert (memory.first_step("check").next_action is None) == is_beyond
+    assert (memory.read(numbers(200)) is first_reply) != is_beyond
+
+
+def test_a_check_that_broke_by_itself_is_run_again():
+    memory = ReplayCache()
+    memory.note(memory.first_step("check"), replace(OUTCOME, fault="MemoryError"))
     assert memory.first_step("check").next_action is None
-    assert memory.read(payload(200)) is not first_reply
-
-
-def test_within_its_limit_it_forgets_nothing() -> None:
-    memory = ReplayCache(limit=3000)
-    first_reply = memory.read(payload(200))
-    memory.begin_attempt()
-    assert memory.read(payload(200)) is first_reply
-
-
-def test_where_a_check_broke_by_itself_it_is_tried_anew() -> None:
-    memory, outcome = ReplayCache(), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
-    memory.note(memory.first_step("check"), replace(outcome, fault="MemoryError"))
-    assert memory.first_step("check").next_action is None
-    memory.note(memory.first_step("other"), outcome)
-    assert memory.first_step("other").next_action is outcome
+    memory.note(memory.first_step("other"), OUTCOME)
+    assert memory.first_step("other").next_action is OUTCOME
