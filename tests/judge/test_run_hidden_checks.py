@@ -3,20 +3,16 @@
 import re
 import signal
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 
-from manyheads.box.connection import AttemptEnded, End
-from manyheads.box.worker.messages import Output, Raised, Reply
-from manyheads.checks.hidden_check import FAILED_ITSELF, CheckOutcome
-from manyheads.checks.runner import Exchange, LocalRecordingRunner, LocalRunner
+from manyheads.checks.hidden_check import FAILED_ITSELF
+from manyheads.checks.runner import LocalRecordingRunner, LocalRunner
 from manyheads.course import load_course
 from manyheads.judge.collect_checks import CheckRun, GraderFault, collect_checks
 from manyheads.judge.run_hidden_checks import HiddenChecks
-from tests.make import run
+from tests.make import cases, read_table, run
 
 CHECKS = '''
 import pytest
@@ -41,10 +37,6 @@ def raises(attempt):
     attempt.call("g").must_return()
 
 
-def dies(attempt):
-    attempt.call("h")
-
-
 def skips():
     pytest.skip("not here")
 
@@ -53,7 +45,7 @@ def is_wrong_itself():
     1 / 0
 
 
-for function in (passes, fails, raises, dies, skips, is_wrong_itself):
+for function in (passes, fails, raises, skips, is_wrong_itself):
     globals()[f"test_{function.__name__}"] = marked(function)
 
 
@@ -66,172 +58,81 @@ def test_has_parameters(attempt, n):
 ENDS = {
     "passes": ("passed", ""),
     "fails": ("failed", "seen"),
-    "raises": ("error", "line 3"),
-    "dies": ("timeout", "No answer."),
+    "raises": ("error", "raised KeyError"),
     "skips": ("skipped", "not here"),
     "has_parameters[3]": ("passed", ""),
     "is_wrong_itself": ("skipped", "not your fault"),
 }
 
 
-class Attempt:
-    """An attempt that answers f, raises in g and dies in h."""
-
-    device, check = "cpu", ""
-
-    def __init__(self):
-        self.asked = []
-        self.transcript = []
-
-    def execute_all(self, questions):
-        return [self.answer(question.check, question.call) for question in questions]
-
-    def answer(self, check, call):
-        self.asked.append((check, call.subject))
-        if call.subject == "g":
-            return Reply(raised=Raised("KeyError", ("KeyError",), "", "call", 3))
-        if call.subject == "h":
-            return AttemptEnded(End.TIMEOUT, "No answer.")
-        reply = Reply(outputs=(Output("tensor", torch.tensor(7.0), "float32", "cpu", ()),))
-        self.transcript.append(Exchange(check, call, reply))
-        return reply
+def raise_key_error():
+    raise KeyError
 
 
-@pytest.fixture(scope="module")
-def outcomes_and_calls(tmp_path_factory):
-    """The outcomes of two runs, by name, and what the first asked."""
-    file = tmp_path_factory.mktemp("checks") / "test_endings.py"
+def test_the_outcome_of_a_check_depends_on_how_it_ends(tmp_path):
+    file = tmp_path / "test_endings.py"
     file.write_text(CHECKS)
-    attempt, checks = Attempt(), HiddenChecks([file])
-    run = CheckRun(attempt, LocalRunner({"f": lambda: torch.tensor(7.0)}), b"s", ("exercise",))
-    outcomes = checks.run(file, run)
-    calls = list(attempt.asked)
-    assert checks.run(file, run) == outcomes
-    return {o.id: o for o in outcomes}, calls
-
-
-@pytest.mark.parametrize("check", ENDS)
-def test_how_it_ends(outcomes_and_calls, check):
-    outcome, evidence = ENDS[check]
-    result = outcomes_and_calls[0][check]
-    assert result.outcome == outcome
-    assert evidence in result.evidence
-
-
-def test_what_it_proves_and_what_is_a_fault_of_the_grader(outcomes_and_calls):
-    outcomes, _ = outcomes_and_calls
+    reference = {"f": lambda: torch.tensor(7.0)}
+    attempt = LocalRecordingRunner(reference | {"g": raise_key_error})
+    checks = HiddenChecks([file])
+    run = CheckRun(attempt, LocalRunner(reference), b"s", ("exercise",))
+    results = checks.run(file, run)
+    calls = [(exchange.check, exchange.call.subject) for exchange in attempt.transcript]
+    assert calls == [("passes", "f"), ("raises", "g"), ("has_parameters[3]", "f")]
+    outcomes = {result.id: result for result in results}
+    assert outcomes.keys() == ENDS.keys()
+    for id_, (outcome, evidence) in ENDS.items():
+        assert outcomes[id_].outcome == outcome
+        assert evidence in outcomes[id_].evidence
     assert outcomes["fails"].suspect == "suspect"
     assert "ZeroDivisionError" in outcomes["is_wrong_itself"].fault
     assert not outcomes["passes"].fault
+    assert checks.run(file, run) == results, "a second run is equal"
 
 
-def test_the_attempt_knows_which_check_asks(outcomes_and_calls):
-    _, calls = outcomes_and_calls
-    assert calls == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
-
-
+REFUSED = read_table("judge/refused_checks.yaml")
 HEAD = (
     "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\n"
     "marked = check(points=1, layer=Layer.SHAPE)\n"
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param(
-            "1 / 0",
-            "grader/checks/test_f.py:7: ZeroDivisionError: division by zero. Next: ",
-            id="a file that cannot be imported",
-        ),
-        pytest.param(
-            "def test_f(attempt)\n    'f'",
-            "grader/checks/test_f.py:7: SyntaxError: expected ':'. Next: ",
-            id="a file that is no Python",
-        ),
-        pytest.param(
-            "from manyheads.checks import chek",
-            "grader/checks/test_f.py:7: ImportError: cannot import name 'chek'",
-            id="a name that there is not",
-        ),
-        pytest.param(
-            "from ._shared import POINTS",
-            "grader/checks/_shared.py:2: NameError: name 'PIONTS'",
-            id="a neighbour that fails",
-        ),
-        pytest.param(
-            "PRECONDITIONS = ['f']\n@marked\ndef test_f(attempt):\n    'f'",
-            "test_f.py: PRECONDITIONS needs to be a dict of generators, by functions' names",
-            id="conditions as a list",
-        ),
-        pytest.param(
-            "PRECONDITIONS = {'f': None}\n@marked\ndef test_f(attempt):\n    'f'",
-            "PRECONDITIONS needs to be a dict of generators",
-            id="a condition that is none",
-        ),
-        pytest.param(
-            "check(layer=Layer.SHAPE)",
-            ":7: TypeError: check() missing 1 required positional argument: 'points'",
-            id="points that are missing",
-        ),
-        pytest.param(
-            "check(points=-1, layer=Layer.SHAPE)",
-            ":7: ValueError: points=-1: a check gives 0 points or more",
-            id="negative points",
-        ),
-        pytest.param(
-            "check(points='2', layer=Layer.SHAPE)",
-            ":7: ValueError: points='2': a check gives",
-            id="points as a text",
-        ),
-        pytest.param(
-            "check(points=1, layer='value')",
-            ":7: ValueError: layer='value': a check has one of shape, finite, causality, values",
-            id="a layer that is none",
-        ),
-        pytest.param(
-            'def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"
-        ),
-        pytest.param(
-            "@marked\ndef test_f(attempt):\n    pass",
-            "and a docstring",
-            id="no sentence for the student",
-        ),
-        pytest.param(
-            '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
-            "asks for tmp_path: a check is given attempt, reference, draw and the fixtures of its",
-            id="a fixture of pytest's",
-        ),
-        pytest.param(
-            "@pytest.fixture\ndef x(tmp_path):\n    pass\n"
-            '@marked\ndef test_f(attempt, x):\n    "f"',
-            "asks for tmp_path: a check is given attempt, reference, draw and the fixtures of its",
-            id="a fixture that needs one of pytest's",
-        ),
-        pytest.param(
-            '@pytest.fixture\ndef x(draw):\n    yield draw(3)\n@marked\ndef test_f(x):\n    "f"',
-            "test_f: its fixture x yields: let it return",
-            id="a fixture that yields",
-        ),
-        pytest.param(
-            "CONTRACT = [lambda attempt: 0]",
-            "<lambda> needs to be a function with @check",
-            id="a contract of no checks",
-        ),
-    ],
-)
-def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
+@cases("row", REFUSED)
+def test_a_file_of_checks_is_refused_for(tmp_path, row):
     folder = tmp_path / "grader" / "checks"
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
     (folder / "_shared.py").write_text("# shared\nPOINTS = PIONTS\n")
-    (folder / "test_f.py").write_text(f"{HEAD}\n{text}\n")
-    with pytest.raises(GraderFault, match=re.escape(says)) as caught:
+    (folder / "test_f.py").write_text(f"{HEAD}\n{row['text']}\n")
+    with pytest.raises(GraderFault, match=re.escape(row["message"])) as caught:
         HiddenChecks([folder / "test_f.py"])
     assert "Next: mend it, then run the same command" in str(caught.value)
 
 
-def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
+CHECKS_OF_DEVICES = '''
+from manyheads.checks import Layer, check
+
+@check(points=1, layer=Layer.SHAPE)
+def test_anywhere(attempt):
+    """is checked anywhere"""
+
+@check(points=0, layer=Layer.HYGIENE, device="cuda")
+def test_on_a_gpu(attempt):
+    """is checked on a GPU"""
+'''
+
+
+@pytest.mark.parametrize(
+    ("device", "ids"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])]
+)
+def test_a_session_collects_the_checks_of_its_device(tmp_path, device, ids):
+    file = tmp_path / "test_of_devices.py"
+    file.write_text(CHECKS_OF_DEVICES)
+    outcomes = HiddenChecks([file], device).initial_outcomes(file)
+    assert [outcome.id for outcome in outcomes] == ids
+
+
+def test_checks_import_files_beside_them_in_their_own_course(tmp_path):
     check = "@check(points=POINTS, layer=Layer.SHAPE)\ndef test_f(attempt):\n    'f'\n"
     for course, points in (("one", 1), ("two", 2)):
         folder = tmp_path / course / "checks"
@@ -257,8 +158,8 @@ def test_looks_at_the_last_token(attempt, reference, draw):
 '''
 
 
-def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) -> CheckOutcome:
-    """What becomes of a check that stumbles over the answer of an attempt that does this."""
+def outcome_of(file, f, checks=UNFIT):
+    """The outcome of a check that breaks over the answer of this function."""
     file.write_text(checks)
     reference = LocalRunner({"f": lambda x: x}, only_values=True)
     (outcome,) = HiddenChecks([file]).run(
@@ -267,31 +168,24 @@ def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) 
     return outcome
 
 
-@pytest.mark.parametrize(
-    ("f", "says"),
-    [
-        pytest.param(
-            lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"
-        ),
-        pytest.param(
+@cases(
+    "f, says",
+    {
+        "a number": (lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()"),
+        "no tokens": (
             lambda x: x.mean(1),
             "the output should have shape (2, 3, 4); yours has (2, 4)",
-            id="no tokens",
         ),
-        pytest.param(
-            lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"
-        ),
-    ],
+        "bools": (lambda x: x > 0, "a tensor of float64 was expected; yours is of bool"),
+    },
 )
-def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
-    tmp_path, f, says
-):
-    result = unfit(tmp_path / "test_f.py", f)
+def test_a_check_that_breaks_over_an_answer_of_another_form_fails(tmp_path, f, says):
+    result = outcome_of(tmp_path / "test_f.py", f)
     assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
 
 
-def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(tmp_path):
-    result = unfit(
+def test_a_check_that_breaks_over_an_answer_of_the_right_form_is_at_fault(tmp_path):
+    result = outcome_of(
         tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
     )
     assert (result.outcome, result.evidence) == ("skipped", FAILED_ITSELF)
@@ -305,8 +199,7 @@ HANGS = (
 HANGING = """
 import torch
 from pathlib import Path
-from manyheads.checks.runner import LocalRunner
-from manyheads.checks.runner import LocalRecordingRunner
+from manyheads.checks.runner import LocalRecordingRunner, LocalRunner
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.collect_checks import CheckRun
 from manyheads.judge.run_hidden_checks import HiddenChecks
@@ -319,14 +212,14 @@ checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s",
 """
 
 
-def test_a_judge_whose_check_never_ends_ends_itself_and_says_where(tmp_path):
+def test_a_judge_whose_check_never_ends_ends_itself_with_the_line(tmp_path):
     (tmp_path / "test_hangs.py").write_text(HANGS)
     judge = run(sys.executable, "-c", HANGING, cwd=tmp_path)
     assert judge.returncode == -signal.SIGPROF
     assert 'test_hangs.py", line 11 in test_f' in judge.stderr
 
 
-def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
+def test_pytest_timeout_ends_a_check_that_never_ends_by_hand(tiny_copy):
     checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     checks.write_text(HANGS)
     attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(
@@ -338,14 +231,12 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     assert (byhand.returncode, "Timeout" in output) == (1, True), output
 
 
-def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path, capfd) -> None:
-    """pytest would say it in words of its own, and find nothing wrong with the other files."""
+def test_a_missing_file_of_checks_is_named(tiny_copy, capfd):
+    """pytest would report it in its own words, and find nothing wrong with the other files."""
     (exercise,) = load_course(tiny_copy).exercises
     exercise.checks.unlink()
-    with pytest.raises(
-        GraderFault,
-        match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it",
-    ):
+    message = f"{exercise.checks} is missing, which course.yaml requires. Next: write it"
+    with pytest.raises(GraderFault, match=message):
         collect_checks([exercise.checks])
     assert capfd.readouterr() == ("", "")
 
@@ -390,26 +281,23 @@ def x(draw, sizes):
 """
 
 
-def with_fixtures(folder, f):
-    """The outcomes of checks with fixtures and a contract, for an attempt that does this."""
-    (folder / "conftest.py").write_text(CONFTEST)
-    file = folder / "test_f.py"
+@cases(
+    "f, outcome",
+    {"right": (lambda x: x, "passed"), "of another dtype": (lambda x: x.float(), "failed")},
+)
+def test_checks_get_fixtures_and_a_contract_stands_among_them_where_the_file_has_it(
+    tmp_path, f, outcome
+):
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    file = tmp_path / "test_f.py"
     file.write_text(WITH_FIXTURES)
-    run = CheckRun(LocalRecordingRunner({"f": f}), LocalRunner({"f": lambda x: x}), b"s", ("f",))
-    return HiddenChecks([file]).run(file, run), run
-
-
-def test_a_check_gets_the_fixtures_that_its_file_and_the_conftest_declare(tmp_path):
-    outcomes, run = with_fixtures(tmp_path, lambda x: x)
-    assert {outcome.outcome for outcome in outcomes} == {"passed"}
-    assert run.attempt.transcript[0].call.args[0].shape == (5, 7)
-
-
-def test_a_contract_stands_among_the_checks_where_the_file_has_it(tmp_path):
-    outcomes, _ = with_fixtures(tmp_path, lambda x: x.float())
+    attempt = LocalRecordingRunner({"f": f})
+    run = CheckRun(attempt, LocalRunner({"f": lambda x: x}), b"s", ("f",))
+    outcomes = HiddenChecks([file]).run(file, run)
+    assert attempt.transcript[0].call.args[0].shape == (5, 7)
     assert [(o.id, o.title, o.points, o.outcome) for o in outcomes] == [
         ("shape", "keeps the shape", 1, "passed"),
-        ("dtype", "keeps the dtype", 0.5, "failed"),
+        ("dtype", "keeps the dtype", 0.5, outcome),
         ("device", "works on the device of its arguments", 0.5, "passed"),
         ("last", "comes last", 1, "passed"),
     ]
