@@ -1,15 +1,13 @@
-"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone;
-what no answer is. In the real box.
-"""
+"""The calls of one attempt in a real box: batches, deaths, time limits, impossible replies."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from manyheads.box.connection import AttemptEnded, Box, Connection, End
+from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.worker import wire
 from manyheads.box.worker.limits import Limits
@@ -28,150 +26,144 @@ from manyheads.box.worker.result_form import OPAQUE, Form, misfit
 from manyheads.checks.runner import CheckQuestion
 from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
 from manyheads.submission import Source
+from tests.make import cases
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
-TWICE = """import os, sys
-    worker = sys.modules
-    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.messages'].Reply())
-    os.write(65, reply + reply)"""
-GOOD = "def f(x):\n    return x + x\n"
-
-
-def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> closing[AttemptRunner]:
-    runner = AttemptRunner(box, Source("a.py", source), Limits(**limits), device=device)
-    runner.load()
-    return closing(runner)
-
-
-def questions(*subjects: str) -> list[CheckQuestion]:
-    return [
-        CheckQuestion(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)
-    ]
-
-
-def outcomes(answers: list[Reply | AttemptEnded]) -> list[object]:
-    """Of each the numbers, the exception's name, or how the process ended."""
-
-    def outcome(answer: Reply | AttemptEnded) -> object:
-        if isinstance(answer, AttemptEnded):
-            return answer.end.value
-        return answer.raised.type if answer.raised else answer.outputs[0].tensor.tolist()
-
-    return list(map(outcome, answers))
+DOUBLES = "def f(x):\n    return x + x\n"
+SINGLE = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
+# It says that it has changed an argument which it was not given.
+LIES = (
+    "import sys, time\nworker = sys.modules['manyheads_worker.answer_call']\n"
+    "def f(x):\n    time.sleep({})\n"
+    "    worker._changed_arguments = lambda *given: ('args.7',)\n    return x + x\n"
+)
+LOOPS = "def f(x=0):\n    while True: pass\n"
 
 
 @pytest.fixture
-def sent_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def load(box):
+    """Load an attempt with this text and these limits."""
+    with ExitStack() as stack:
+
+        def load(source, device="cpu", in_box=box, **limits):
+            runner = AttemptRunner(in_box, Source("a.py", source), Limits(**limits), device=device)
+            runner.load()
+            return stack.enter_context(closing(runner))
+
+        yield load
+
+
+def ask(runner, names):
+    """Return for each answer its numbers, its exception's name, or the end of the process.
+
+    Args:
+        runner: The attempt.
+        names: The functions to call together, with X times 1, X times 2, and so on.
+    """
+    questions = [
+        CheckQuestion(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(names, 1)
+    ]
+    outcomes: list[object] = []
+    for answer in runner.execute_all(questions):
+        if isinstance(answer, AttemptEnded):
+            outcomes.append(answer.end)
+        elif answer.raised:
+            outcomes.append(answer.raised.type)
+        else:
+            outcomes.append(answer.outputs[0].tensor.tolist())
+    return outcomes
+
+
+@pytest.fixture
+def batches(monkeypatch):
     """How many calls were sent together, each time."""
     counts: list[int] = []
-    ask_all, ask = Connection.ask_all, Connection.ask
-    monkeypatch.setattr(
-        Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t)
-    )
-    monkeypatch.setattr(
-        Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t)
-    )
+    ask_all, ask_one = Connection.ask_all, Connection.ask
+
+    def count_all(self, messages, *rest):
+        counts.append(len(messages))
+        return ask_all(self, messages, *rest)
+
+    def count_one(self, message, *rest):
+        if isinstance(message, Call):
+            counts.append(1)
+        return ask_one(self, message, *rest)
+
+    monkeypatch.setattr(Connection, "ask_all", count_all)
+    monkeypatch.setattr(Connection, "ask", count_one)
     return counts
 
 
-def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(
-    box: Box, sent_counts: list[int]
-) -> None:
-    with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
-        answers = runner.execute_all(questions("f", "g", "f", "h"))
-        assert outcomes(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
-        assert [e.check for e in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
-        assert [e.reply for e in runner.transcript] == answers
-    assert sent_counts == [4, 2]  # what raises is asked once more, in float32
+def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(load, batches):
+    runner = load(DOUBLES + "def g(x):\n    raise KeyError\n")
+    assert ask(runner, "fgfh") == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+    assert [exchange.check for exchange in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
+    assert batches == [4, 2]  # a call that raises is sent once more, in float32
 
 
-@pytest.mark.parametrize(
-    ("body", "end"),
-    [
-        pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
-        pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
-        pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
-        pytest.param(
-            "import os\n    while os.read(64, 4096): pass",
-            End.TIMEOUT,
-            id="it reads what others are asked",
+@cases(
+    "body, end",
+    {
+        "exits": ("import os; os._exit(0)", End.CRASHED),
+        "crashes": ("import ctypes; ctypes.string_at(0)", End.CRASHED),
+        "loops": ("while True: pass", End.TIMEOUT),
+        "reads the other calls": ("import os\n    while os.read(64, 4096): pass", End.TIMEOUT),
+        "writes rubbish": ("import os; os.write(65, b'x' * 64)", End.BAD_REPLY),
+        "answers twice": (
+            "import os, sys; worker = sys.modules\n"
+            "    reply = worker['manyheads_worker.messages'].Reply()\n"
+            "    os.write(65, 2 * worker['manyheads_worker.wire'].encode(reply))",
+            End.BAD_REPLY,
         ),
-        pytest.param(
-            "import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"
-        ),
-        pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
-        pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
-    ],
+        "hangs up": ("import os; os.close(65)", End.CRASHED),
+    },
 )
-def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
-    with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
-        answers = runner.execute_all(questions("f", "g", "f", "f"))
-    assert outcomes(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
+def test_other_calls_are_answered_if_one(load, batches, body, end):
+    runner = load(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
+    assert ask(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
+    batches.clear()
+    ask(runner, "ff")
+    assert batches == [1, 1], "after that no calls are sent together"
 
 
-def test_after_that_it_is_asked_one_by_one(box: Box, sent_counts: list[int]) -> None:
-    with attempt(box, GOOD + "def g(x):\n    import os\n    os._exit(0)\n") as runner:
-        runner.execute_all(questions("f", "g"))
-        runner.execute_all(questions("f", "f"))
-    assert sent_counts == [2, 1, 1, 1, 1]
+def test_each_call_of_a_batch_has_its_own_time(load):
+    slow = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + x\n"
+    assert ask(load(slow, seconds_per_call=1.1), "fff") == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
 
 
-def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None:
-    slow = "import time\ndef f(x):\n    time.sleep(0.7)\n    return x + x\n"
-    with attempt(box, slow, seconds_per_call=2.0) as runner:
-        answers = runner.execute_all(questions("f", "f", "f"))
-    assert outcomes(answers) == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
+def test_the_time_of_an_attempt_is_used_up_for_all_its_calls(load):
+    runner = load(LOOPS, seconds_per_call=0.4, seconds_per_attempt=0.4)
+    first, second = runner.execute_all([CheckQuestion("f", Call("f", (X,)))] * 2)
+    assert "No answer within 0." in str(first)
+    assert "used up the 0.4 seconds" in str(second)
 
 
-def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
-    with attempt(
-        box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4
-    ) as runner:
-        answers = runner.execute_all(questions("f", "f"))
-    assert outcomes(answers) == ["timeout", "timeout"]
-    assert "No answer within 0." in str(answers[0])
-    assert "used up the 0.4 seconds" in str(answers[1])
+def test_an_attempt_in_float32_is_asked_in_float32_from_then_on(load, batches):
+    runner = load(SINGLE)
+    assert ask(runner, "ff") == ask(runner, "ff") == [3.0, 6.0]
+    assert runner.dtype == runner.transcript[0].reply.outputs[0].dtype == "float32"
+    assert batches == [2, 2, 2]
 
 
-def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent_counts: list[int]) -> None:
-    single = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
-    with attempt(box, single) as runner:
-        answers = runner.execute_all(questions("f", "f"))
-        assert outcomes(answers) == [3.0, 6.0]
-        assert outcomes(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
-        assert (runner.dtype, answers[0].outputs[0].dtype) == ("float32", "float32")
-    assert sent_counts == [2, 2, 2]
+def test_a_call_that_states_its_dtype_is_sent_in_no_other(load):
+    runner = load(SINGLE)
+    assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
+    assert runner.dtype == "float64"
 
 
-def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent_counts: list[int]) -> None:
-    """It says that it changed an argument which it was not given."""
-    lies = (
-        "import sys\nworker = sys.modules['manyheads_worker.answer_call']\n"
-        "def f(x):\n    worker._changed_arguments = lambda *given: ('args.7',)\n    return x + x\n"
-    )
-    with attempt(box, lies) as runner:
-        answers = runner.execute_all(questions("f", "f"))
-    assert outcomes(answers) == ["bad reply", "bad reply"]
-    assert sent_counts == [2, 1, 1]
+def test_an_impossible_reply_is_not_taken(load, batches):
+    assert ask(load(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
+    assert batches == [2, 1, 1]
 
 
-def test_the_time_of_a_batch_with_an_impossible_answer_is_given_back(box: Box) -> None:
-    """The calls are sent again one by one, and each has the time that it would have had."""
-    slow = (
-        "import sys, time\nworker = sys.modules['manyheads_worker.answer_call']\n"
-        "def f(x):\n    time.sleep(0.5)\n"
-        "    worker._changed_arguments = lambda *given: ('args.7',)\n"
-        "    return x + x\n"
-    )
-    with attempt(box, slow, seconds_per_call=5.0, seconds_per_attempt=60.0) as runner:
-        assert (
-            runner._ask_batch([question.call for question in questions("f", "f")], "float64")
-            == [None] * 2
-        )
-        assert runner._spent.seconds < 0.5
+def test_the_time_of_a_batch_with_an_impossible_reply_is_given_back(load):
+    """The calls are sent again one by one, each with the time that it would have had."""
+    runner = load(LIES.format(0.5), seconds_per_call=5.0, seconds_per_attempt=60.0)
+    assert runner._ask_batch([Call("f", (X,))] * 2, "float64") == [None] * 2
+    assert runner._spent.seconds < 0.5
 
 
-COUNTING = """
+COUNTS = """
 import os
 n = 0
 def count():
@@ -180,103 +172,78 @@ def count():
     return float(n)
 def fail(text):
     raise RuntimeError(text)
+def refuse():
+    global n
+    n += 1
+    raise ValueError(n)
 def die():
     os._exit(1)
 """
 
 
-def test_an_attempt_that_died_answers_the_next_call_afresh(box):
-    with attempt(box, COUNTING) as runner:
-        assert runner.execute(Call("count")).outputs[0].tensor.item() == 1
-        with pytest.raises(AttemptEnded):
-            runner.execute(Call("die"))
-        assert runner.execute(Call("count")).outputs[0].tensor.item() == 1
+def count(runner):
+    return runner.execute(Call("count")).outputs[0].tensor.item()
 
 
-def test_each_death_leaves_less_time_for_the_next_call(box):
-    messages = []
-    with attempt(
-        box, "def f():\n    while True: pass", seconds_per_call=1.0, seconds_per_attempt=60.0
-    ) as runner:
-        for _ in range(3):
-            with pytest.raises(AttemptEnded) as caught:
-                runner.execute(Call("f"))
-            assert caught.value.end is End.TIMEOUT
-            messages.append(str(caught.value))
-    assert [s.split(" within ")[1].split()[0] for s in messages] == ["1", "0.5", "0.5"]
+def test_each_death_leaves_less_time_for_the_next_call(load):
+    runner = load(LOOPS, seconds_per_call=1.0, seconds_per_attempt=60.0)
+    seconds = []
+    for _ in range(3):
+        with pytest.raises(AttemptEnded) as ended:
+            runner.execute(Call("f"))
+        assert ended.value.end is End.TIMEOUT
+        seconds.append(str(ended.value).split(" within ")[1].split()[0])
+    assert seconds == ["1", "0.5", "0.5"]
 
 
 @pytest.mark.parametrize("together", [1, 3], ids=["asked one by one", "asked together"])
-def test_all_answers_of_an_attempt_are_bounded_together(box, together):
+def test_all_replies_of_an_attempt_are_bounded_together(load, together):
     """The judge keeps them: large ones, one after the other, once filled its memory."""
     large = "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)"
+    runner = load(large, reply_mib=1)
     batch = [CheckQuestion("f", Call("f", (X,)))] * together
-    with attempt(box, large, reply_mib=1) as runner:
-        answers = [answer for _ in range(30) for answer in runner.execute_all(batch)]
+    for _ in range(30):
+        answers = runner.execute_all(batch)
     total_bytes = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
     assert 3 << 20 < total_bytes < 6 << 20
     assert str(answers[-1]) == (
         "The attempt sent something that is not an answer: all its answers together are "
         "larger than 4 MiB."
     )
-    assert answers[-1].end is End.BAD_REPLY
 
 
-def test_a_call_that_states_its_dtype_is_asked_in_no_other(box):
-    with attempt(
-        box, "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)"
-    ) as runner:
-        assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
-    assert runner.dtype == "float64"
+def test_a_call_that_is_refused_is_sent_once(load):
+    runner = load(COUNTS)
+    assert [runner.execute(Call("refuse")).raised.message for _ in range(2)] == ["1", "2"]
 
 
-def test_a_refusal_is_not_asked_twice(box):
-    with attempt(
-        box, "n = 0\ndef f(x):\n    global n\n    n += 1\n    raise ValueError(n)"
-    ) as runner:
-        assert [runner.execute(Call("f", (X,))).raised.message for _ in range(2)] == ["1", "2"]
-
-
-def test_a_module_that_stands_in_sys_modules_can_find_itself_and_its_visible_checks_do_not_run(box):
-    visible = "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
-    source = (
-        f"{visible}def f(x):\n    return x * "
+def test_a_module_finds_itself_in_sys_modules_and_is_not_main(load):
+    runner = load(
+        "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
+        "def f(x):\n    return x * "
         "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
     )
-    with attempt(box, source) as runner:
-        assert runner.stopped == ()
-        assert runner.execute(Call("f", (X,))).outputs[0].tensor.tolist() == [5.0, 10.0]
+    assert runner.stopped == ()
+    assert ask(runner, "f") == [[5.0, 10.0]]
 
 
-@pytest.mark.parametrize(
-    ("device", "text", "counted"),
-    [
-        pytest.param(
-            "meta",
-            "CUDA error: device-side assert triggered",
-            1,
-            id="what breaks CUDA ends the process",
-        ),
-        pytest.param(
-            "meta",
-            "CUDA out of memory. Tried to allocate 2.00 GiB",
-            2,
-            id="what does not break it does not",
-        ),
-        pytest.param(
-            "cpu", "CUDA error: device-side assert triggered", 2, id="on a CPU nothing breaks it"
-        ),
-    ],
+@cases(
+    "device, message, second_count",
+    {
+        "an error that breaks CUDA": ("meta", "CUDA error: device-side assert triggered", 1),
+        "no memory left": ("meta", "CUDA out of memory. Tried to allocate 2.00 GiB", 2),
+        "the same error on a CPU": ("cpu", "CUDA error: device-side assert triggered", 2),
+    },
 )
-def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, counted):
-    with attempt(box, COUNTING, device) as runner:
-        runner.execute(Call("count"))
-        assert runner.execute(Call("fail", (text,))).raised.message == text
-        assert runner.execute(Call("count")).outputs[0].tensor.item() == counted
+def test_the_process_is_replaced_only_after(load, device, message, second_count):
+    runner = load(COUNTS, device)
+    count(runner)
+    assert runner.execute(Call("fail", (message,))).raised.message == message
+    assert count(runner) == second_count
 
 
-def test_starting_again_and_again_is_paid_for(box, monkeypatch):
-    """By a clock of ours, on which a start takes eight seconds and nothing else takes any."""
+def test_the_time_of_further_starts_counts(load, box, monkeypatch):
+    """On the clock of this test a start takes eight seconds, and other actions take no time."""
     now = [0.0]
     monkeypatch.setattr("manyheads.box.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
     starts = []
@@ -286,70 +253,66 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
         starts.append(limits)
         return box.attempt(limits)
 
-    with attempt(
-        SimpleNamespace(attempt=slow_attempt), COUNTING, seconds_per_attempt=20.0
-    ) as runner:
-        for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
-            with pytest.raises(AttemptEnded, match=says):
-                runner.execute(Call("die"))
-    # the first one free, 16 seconds for two more, and the fourth is too late
+    runner = load(COUNTS, in_box=SimpleNamespace(attempt=slow_attempt), seconds_per_attempt=20.0)
+    for end in [*["exit status 1"] * 3, "used up the 20 seconds"]:
+        with pytest.raises(AttemptEnded, match=end):
+            runner.execute(Call("die"))
+    # the first one is free, 16 seconds for two more, and the fourth is too late
     assert len(starts) == 4
 
 
+TENSOR, HIDDEN = Output("tensor", torch.ones(2), "float32", "cpu", (2,)), Output(OPAQUE)
+MISFIT = Output(misfit(0, "tensor"))
+NUMBERS = {"tensor": torch.ones(1), "shape": (1,)}
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 CALL = Call("f", returns=PAIR, then=(FollowUp((Returned(0, (1,)),)),))
-TENSOR, HIDDEN = Output("tensor", torch.ones(2), "float32", "cpu", (2,)), Output(OPAQUE)
+TWO_STEPS = Call("f", (torch.ones(1),), then=(FollowUp((torch.ones(1),)),))
+BUILD = Call(Build("A", state={"w": torch.ones(1)}), only_build=True)
+FACTS = ModuleFacts({}, {}, training=False, changed=False, unloaded=("w",), attributes={})
+STOPPED = Raised("E", ("E",), "", "load", None)
 
 
-def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
-    assert not validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN)))
-    assert not validate_reply(CALL, Reply((Output(misfit(0, "tensor")),) * 4))
-
-
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
-        pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
-        pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
-        pytest.param(
-            (TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2,
-            id="an opaque part with numbers",
+@cases(
+    "call, reply, is_possible",
+    {
+        "an output for each leaf of each step": (CALL, Reply((TENSOR, HIDDEN) * 2), True),
+        "a misfit for each": (CALL, Reply((MISFIT,) * 4), True),
+        "a step without an output": (CALL, Reply((TENSOR, HIDDEN)), False),
+        "an output too many": (CALL, Reply((TENSOR, HIDDEN) * 3), False),
+        "a tensor in place of an opaque part": (CALL, Reply((TENSOR, TENSOR) * 2), False),
+        "an opaque part with numbers": (
+            CALL,
+            Reply((TENSOR, replace(HIDDEN, **NUMBERS)) * 2),
+            False,
         ),
-        pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
-        pytest.param(
-            (Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2,
-            id="a misfit with numbers",
+        "an opaque part in place of a tensor": (CALL, Reply((HIDDEN, HIDDEN) * 2), False),
+        "a misfit with numbers": (CALL, Reply((replace(MISFIT, **NUMBERS), HIDDEN) * 2), False),
+        "a report on a cell": (CALL, Reply((TENSOR, HIDDEN) * 2, stopped=(STOPPED,)), False),
+        "changed arguments of each step": (
+            TWO_STEPS,
+            Reply((TENSOR,) * 2, mutated=("args.0", "then.0.args.0")),
+            True,
         ),
-    ],
+        "a changed argument of a step that was not asked": (
+            TWO_STEPS,
+            Reply((TENSOR,) * 2, mutated=("then.1.args.0",)),
+            False,
+        ),
+        "a given weight that was not loaded": (BUILD, Reply(modules=(FACTS,)), True),
+        "another weight that was not loaded": (
+            BUILD,
+            Reply(modules=(replace(FACTS, unloaded=("w", "n314159265")),)),
+            False,
+        ),
+    },
 )
-def test_anything_else_is_none(outputs: tuple[Output, ...]) -> None:
-    assert validate_reply(CALL, Reply(outputs))
+def test_a_reply_is_possible_only_with(call, reply, is_possible):
+    assert (validate_reply(call, reply) == "") == is_possible
 
 
-def test_a_step_s_arguments_may_be_named_and_no_others() -> None:
-    call = Call("f", (torch.ones(1),), then=(FollowUp((torch.ones(1),)),))
-    assert not validate_reply(call, Reply((TENSOR,) * 2, mutated=("args.0", "then.0.args.0")))
-    assert validate_reply(call, Reply((TENSOR,) * 2, mutated=("then.1.args.0",)))
-
-
-def test_a_call_runs_no_cells() -> None:
-    cell = Raised("E", ("E",), "", "load", None)
-    assert validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN), stopped=(cell,)))
-
-
-def test_weights_that_were_not_loaded_are_those_that_were_given() -> None:
-    call = Call(Build("A", state={"w": torch.ones(1)}), only_build=True)
-    facts = ModuleFacts({}, {}, training=False, changed=False, unloaded=("w",), attributes={})
-    assert not validate_reply(call, Reply(modules=(facts,)))
-    assert validate_reply(call, Reply(modules=(replace(facts, unloaded=("w", "n314159265")),)))
-
-
-def test_buffers_are_numbered_in_their_order_and_have_no_names() -> None:
+def test_buffers_are_numbered_in_their_order_and_have_no_names():
     entry = Entry((1,), "float32", "cpu")
-    facts = ModuleFacts(
-        {}, {"0": entry, "1": entry}, training=False, changed=False, unloaded=(), attributes={}
-    )
+    facts = replace(FACTS, buffers={"0": entry, "1": entry})
     sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]
     assert read_reply(sent).modules == (facts,)
     for names in (("1", "0"), ("0", "2"), ("0", "mask"), ("00", "1")):
