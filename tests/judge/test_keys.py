@@ -1,9 +1,4 @@
-"""What is in the key of an attempt: all that its result depends on, and nothing of another
-exercise.
-"""
-
-from collections.abc import Callable
-from pathlib import Path
+"""The key of a result: everything that the result depends on, and nothing of other exercises."""
 
 import pytest
 import yaml
@@ -15,91 +10,84 @@ from manyheads.judge.results_folder import Keys, graded_from
 from manyheads.result import Diagnosed
 from manyheads.submission import Submission
 from tests import make
+from tests.make import cases
 
 SECRET = b"secret"
+# the result of the first exercise names two misconceptions
 NAMED = Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",))
 DIAGNOSED = make.exercise("mean", score=0, max_score=4, diagnosis=(NAMED,))
+ALL = {"mean", "median", "total"}
+FILES = """
+solutions/averages/01_mean.py solutions/averages/02_median.py solutions/sums/01_total.py
+exercises/averages/01_mean.py exercises/averages/02_median.py exercises/sums/01_total.py
+exercises/averages/fingerprints/01_mean.safetensors grader/right/mean/loop.py
+grader/checks/test_median.py grader/checks/test_total.py grader/checks/_sizes.py
+grader/misconceptions/mean.py grader/misconceptions/median.py grader/misconceptions/total.py
+"""
+TEXTS = "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n"
 
 
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    """A course of two assignments, whose exercises share a neighbour in part."""
-    ids = {"averages": ("mean", "median"), "sums": ("total",)}
-    rows = [{"id": id_, "title": id_.title(), "exercises": [*map(row, ids[id_])]} for id_ in ids]
-    (tmp_path / "course.yaml").write_text(yaml.safe_dump({"title": "Numbers", "assignments": rows}))
-    for path in (
-        "solutions/averages/01_mean.py",
-        "solutions/averages/02_median.py",
-        "solutions/sums/01_total.py",
-        "exercises/averages/01_mean.py",
-        "exercises/averages/02_median.py",
-        "exercises/sums/01_total.py",
-        "grader/checks/test_median.py",
-        "grader/checks/test_total.py",
-        "grader/checks/_sizes.py",
-        "grader/misconceptions/mean.py",
-        "grader/misconceptions/median.py",
-        "grader/misconceptions/total.py",
-        "exercises/averages/fingerprints/01_mean.safetensors",
-        "grader/right/mean/loop.py",
-    ):
-        write(tmp_path / path, "import torch\n")
-    write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
-    write(
-        tmp_path / "grader/texts.yaml",
-        "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n",
-    )
-    write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
-    return tmp_path
-
-
-def row(id_: str) -> dict[str, object]:
+def row(id_):
     return {"id": id_, "title": id_, "points": 4, "hint": "?"}
 
 
-def write(path: Path, text: str) -> None:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
-def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
-    """The key of each exercise's attempt; that of the first with its result, which names two
-    misconceptions.
-    """
+@pytest.fixture
+def course(tmp_path):
+    """A course of two assignments; the checks of one exercise import a file beside them."""
+    rows = [
+        {"id": "averages", "title": "Averages", "exercises": [row("mean"), row("median")]},
+        {"id": "sums", "title": "Sums", "exercises": [row("total")]},
+    ]
+    write(tmp_path / "course.yaml", yaml.safe_dump({"title": "Numbers", "assignments": rows}))
+    for path in FILES.split():
+        write(tmp_path / path, "import torch\n")
+    write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
+    write(tmp_path / "grader/texts.yaml", TEXTS)
+    write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
+    return tmp_path
+
+
+def keys(root, plan=None):
+    """The key of each exercise of ada's; of the first one with its result."""
     course = load_course(root)
     all_keys = Keys(course, plan or GradePlan(SECRET, course=root))
     by_exercise = {}
     for exercise in course.exercises:
-        assignment = exercise.assignment
-        submission = Submission("ada", assignment, root / "submitted" / "ada" / assignment.id)
-        by_exercise[exercise.id] = all_keys.of_attempt(submission, exercise)
+        folder = root / "submitted" / "ada" / exercise.assignment.id
+        key = all_keys.of_attempt(Submission("ada", exercise.assignment, folder), exercise)
         if exercise.id == DIAGNOSED.id:
-            by_exercise[exercise.id] = all_keys.of_result(
-                by_exercise[exercise.id], exercise, DIAGNOSED
-            )
+            key = all_keys.of_result(key, exercise, DIAGNOSED)
+        by_exercise[exercise.id] = key
     return by_exercise
 
 
-def changed_exercises(root: Path, change: Callable[[], object]) -> set[str]:
-    """The exercises whose keys a change has changed."""
+def changed_keys(root, change, *arguments):
+    """The exercises whose keys a change changes."""
     before = keys(root)
     assert keys(root) == before
-    change()
+    change(*arguments)
     after = keys(root)
     return {id_ for id_ in before if after.get(id_) != before[id_]}
 
 
 @pytest.mark.parametrize(
-    ("path", "graded_again"),
+    ("path", "changed"),
     [
         ("grader/checks/test_mean.py", {"mean"}),
         ("grader/checks/_sizes.py", {"mean"}),
         ("grader/checks/test_median.py", {"median"}),
-        ("grader/checks/__init__.py", {"mean", "median", "total"}),
+        ("grader/checks/__init__.py", ALL),
+        ("grader/checks/numbers.txt", ALL),
         ("grader/misconceptions/mean.py", {"mean"}),
         ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
         ("grader/right/mean/loop.py", {"mean"}),
         ("solutions/averages/01_mean.py", {"mean"}),
+        ("solutions/averages/figures/mean.svg", set()),
         ("solutions/sums/01_total.py", {"total"}),
         ("exercises/averages/01_mean.py", {"mean"}),
         ("submitted/ada/averages/01_mean.py", {"mean"}),
@@ -108,95 +96,71 @@ def changed_exercises(root: Path, change: Callable[[], object]) -> set[str]:
         ("overrides.yaml", set()),
     ],
 )
-def test_a_file_is_in_the_keys_of_what_depends_on_it(
-    course: Path, path: str, graded_again: set[str]
-) -> None:
-    def change() -> None:
+def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(course, path, changed):
+    def append():
+        (course / path).parent.mkdir(exist_ok=True)
         with (course / path).open("a") as file:
             file.write("# changed\n")
 
-    assert changed_exercises(course, change) == graded_again
+    assert changed_keys(course, append) == changed
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "graded_again"),
-    [
-        ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
-        ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
-        ("other: {title: C}", "other: {title: Z}", set()),
-        ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
-        ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
-        ("other:", "new: {title: D}\nother:", set()),
-        ("other: {title: C}", "other: {", {"mean"}),
-    ],
-)
-def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
-    path = course / "grader" / "texts.yaml"
-    assert (
-        changed_exercises(course, lambda: path.write_text(path.read_text().replace(old, new)))
-        == graded_again
-    )
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "graded_again"),
-    [
-        ("title: Numbers", "title: Other numbers", set()),
-        (
-            "title: Averages",
-            "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
+@cases(
+    "edit, changed",
+    {
+        "the title of a misconception that is named": ("{title: A} → {title: Z}", {"mean"}),
+        "that of an alternative": ("{title: B} → {title: Z}", {"mean"}),
+        "that of another misconception": ("{title: C} → {title: Z}", set()),
+        "a title for this exercise": (
+            "title: B → title: B, overrides: {mean: {title: Z}}",
+            {"mean"},
+        ),
+        "a title for another exercise": (
+            "title: B → title: B, overrides: {total: {title: Z}}",
             set(),
         ),
-        (
-            "title: Numbers",
-            "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero",
+        "a new misconception": ("other: → new: {title: D}\nother:", set()),
+        "texts that cannot be read": ("other: {title: C} → other: {", {"mean"}),
+        "the title of the course": ("title: Numbers → title: Other numbers", set()),
+        "title and due date of an assignment": (
+            "title: Averages → title: Other\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
             set(),
         ),
-        (
-            "title: Numbers",
-            "title: Numbers\nlimits: {seconds_per_call: 1}",
-            {"mean", "median", "total"},
+        "the rules for late submissions": (
+            "title: Numbers → title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}",
+            set(),
         ),
-    ],
+        "the limits": ("title: Numbers → title: Numbers\nlimits: {seconds_per_call: 1}", ALL),
+    },
 )
-def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
-    path = course / "course.yaml"
-    assert (
-        changed_exercises(course, lambda: path.write_text(path.read_text().replace(old, new)))
-        == graded_again
-    )
+def test_the_keys_that_change_with(course, edit, changed):
+    old, new = edit.split(" → ")
+    name = "grader/texts.yaml" if old in TEXTS else "course.yaml"
+    assert changed_keys(course, make.edit(name, old, new), course) == changed
 
 
-def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> None:
-    path = course / "course.yaml"
+@cases(
+    "change, changed",
+    {
+        "its hint": (lambda rows: rows[1].update(hint="!"), {"median"}),
+        "its title": (lambda rows: rows[1].update(title="!", why="!"), set()),
+        "another exercise below it": (lambda rows: rows.append(row("mode")), set()),
+        "another exercise above it, which changes its file name": (
+            lambda rows: rows.insert(1, row("mode")),
+            {"median"},
+        ),
+    },
+)
+def test_the_row_of_an_exercise_is_in_its_key_alone(course, change, changed):
+    def edit():
+        data = yaml.safe_load((course / "course.yaml").read_text())
+        change(data["assignments"][0]["exercises"])
+        write(course / "course.yaml", yaml.safe_dump(data))
 
-    def edit(change: Callable[[list[dict[str, object]]], object]) -> Callable[[], None]:
-        def apply() -> None:
-            data = yaml.safe_load(path.read_text())
-            change(data["assignments"][0]["exercises"])
-            path.write_text(yaml.safe_dump(data))
-
-        return apply
-
-    assert changed_exercises(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
-    assert changed_exercises(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
-    assert changed_exercises(course, edit(lambda rows: rows.append(row("mode")))) == set()
-    # its file is 04_mode now
-    assert changed_exercises(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}
-
-
-def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
-    data = course / "grader/checks/numbers.txt"
-    assert changed_exercises(course, lambda: write(data, "1\n")) == {"mean", "median", "total"}
-    assert (
-        changed_exercises(
-            course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>")
-        )
-        == set()
-    )
+    assert changed_keys(course, edit) == changed
 
 
-def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
+def test_the_way_of_grading_is_in_every_key(course):
     plans = [
         GradePlan(SECRET, course=course),
         GradePlan(b"other", course=course),
@@ -205,15 +169,14 @@ def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
         GradePlan(SECRET, course=course, level=Level.PROCESS),
     ]
     keys_by_plan = [keys(course, plan) for plan in plans]
-    for id_ in ("mean", "median", "total"):
+    for id_ in ALL:
         assert len({plan_keys[id_] for plan_keys in keys_by_plan}) == len(plans), id_
     assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == keys_by_plan[0]
 
 
-def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path) -> None:
+def test_no_exercise_of_the_real_course_reads_files_of_another(repository):
     exercises = load_course(repository).exercises
     for exercise in exercises:
         other_ids = {e.id for e in exercises} - {exercise.id}
-        assert not other_ids.intersection(
-            path.stem.removeprefix("test_") for path in graded_from(exercise)
-        )
+        file_ids = {path.stem.removeprefix("test_") for path in graded_from(exercise)}
+        assert not other_ids & file_ids
