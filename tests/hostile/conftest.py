@@ -91,10 +91,10 @@ def hands_in(content: str | bytes, name: str = FILE) -> Place:
     return lambda folder: (folder / name).write_bytes(data) and None
 
 
-def honest() -> Place:
-    """A right attempt, with a secret of its own."""
+def honest(student: str) -> Place:
+    """A right attempt with a secret, and a text of its own: equal texts are judged once."""
     secret = SECRETS["a line of a neighbour's attempt"]
-    return hands_in(f"# {secret}\n{RIGHT}")
+    return hands_in(f"# {secret} of {student}\n{RIGHT}")
 
 
 def plant_tiny_course(root: Path) -> None:
@@ -287,11 +287,11 @@ def attempts_of(section: str) -> dict[str, Place]:
 
 def among_honest(tricks: Mapping[str, Place], interval: int = 1) -> dict[str, Place]:
     """Return these students, two honest ones around them, and one after each `interval` of them."""
-    students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
+    students: dict[str, Place] = {name: honest(name) for name in ("aaa_honest", "zzz_honest")}
     for number, (name, submit) in enumerate(tricks.items(), 1):
         students[name] = submit
         if interval and number % interval == 0:
-            students[f"{name}~honest"] = honest()
+            students[f"{name}~honest"] = honest(name)
     return students
 
 
