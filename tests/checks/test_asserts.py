@@ -196,12 +196,12 @@ LESSON = "# divide by / len(x)\n"
 SOLUTION = "### BEGIN SOLUTION\ny = x / len(x)\n### END SOLUTION\n"
 
 
-def test_a_text_that_the_lesson_has_too_is_replaced_in_the_solution() -> None:
+def test_a_text_that_the_lesson_has_too_is_replaced_in_the_solution():
     edited = edit("/ len(x)", "").apply(LESSON + SOLUTION)
     assert edited == LESSON + SOLUTION.replace(" / len(x)", " ")
 
 
-def test_a_text_that_stands_once_is_replaced_wherever_it_is() -> None:
+def test_a_text_that_stands_once_is_replaced_wherever_it_is():
     assert (
         edit("divide", "share").apply(LESSON + SOLUTION)
         == LESSON.replace("divide", "share") + SOLUTION
@@ -209,12 +209,12 @@ def test_a_text_that_stands_once_is_replaced_wherever_it_is() -> None:
 
 
 @pytest.mark.parametrize("source", [LESSON, LESSON * 2, SOLUTION * 2, LESSON + 2 * SOLUTION])
-def test_a_text_that_stands_nowhere_or_in_several_places_is_refused(source: str) -> None:
+def test_a_text_that_stands_nowhere_or_in_several_places_is_refused(source):
     with pytest.raises(EditError, match="needs it exactly once"):
         edit("/ len(x)" if source != LESSON else "* len(x)", "").apply(source)
 
 
-def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
+def test_equal_tensors_have_equal_projections_and_others_have_not():
     x = torch.arange(12.0).reshape(3, 4)
     assert tensor_fingerprint(x) == tensor_fingerprint(x.clone())
     assert tensor_fingerprint(x) != tensor_fingerprint(x + 1e-3)
@@ -233,7 +233,7 @@ def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alon
     )
 
 
-def test_what_sizes_a_student_chooses_is_not_kept() -> None:
+def test_what_sizes_a_student_chooses_is_not_kept():
     peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for length in range(LARGEST - 40, LARGEST):  # 32 MiB of directions each
         tensor_fingerprint(torch.zeros(length))

@@ -52,7 +52,7 @@ WEIGHED = {
 
 
 @pytest.mark.parametrize("weights", WEIGHED)
-def test_a_share_has_to_change_with_its_key(weights: str) -> None:
+def test_a_share_has_to_change_with_its_key(weights):
     weigh, is_met = WEIGHED[weights]
     message = first_failed_condition(
         [Judged("weighing", answers(weigh), answers(WEIGHED["softmax"][0]), "nothing is weighed")]
@@ -60,7 +60,7 @@ def test_a_share_has_to_change_with_its_key(weights: str) -> None:
     assert message == ("" if is_met else "nothing is weighed")
 
 
-def test_one_magnitude_is_enough() -> None:
+def test_one_magnitude_is_enough():
     expected = answers(WEIGHED["softmax"][0])
     unmet, met = (
         Judged("weighing", actual, expected, "unmet")
@@ -70,14 +70,14 @@ def test_one_magnitude_is_enough() -> None:
     assert first_failed_condition([unmet, unmet]) == "unmet"
 
 
-def test_numbers_that_are_nan_everywhere_are_given_the_benefit_of_the_doubt() -> None:
+def test_numbers_that_are_nan_everywhere_are_given_the_benefit_of_the_doubt():
     expected = answers(WEIGHED["softmax"][0])
     assert (
         first_failed_condition([Judged("weighing", expected * torch.nan, expected, "unmet")]) == ""
     )
 
 
-def test_what_a_call_changes_itself_is_left_out() -> None:
+def test_what_a_call_changes_itself_is_left_out():
     expected = answers(WEIGHED["softmax"][0])
     actual = answers(even_weights)
     actual[1, 0], actual[5, 0] = 7.0, 9.0  # the first query alone
@@ -115,7 +115,7 @@ def of_equal_keys(weigh) -> Tensor:
         pytest.param(torch.tanh, False, id="tanh"),
     ],
 )
-def test_equal_keys_share_one_unit(weigh, is_met: bool) -> None:
+def test_equal_keys_share_one_unit(weigh, is_met):
     judged = Judged(
         "limit",
         of_equal_keys(weigh),

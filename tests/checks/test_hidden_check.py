@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from manyheads.checks import CheckFailed, Evidence, Number, Sizes, expect
-from manyheads.checks.hidden_check import Draw, Value
+from manyheads.checks.hidden_check import Draw
 
 
 @pytest.mark.parametrize(
@@ -23,39 +23,39 @@ from manyheads.checks.hidden_check import Draw, Value
         pytest.param(Number(-1.5e40), "-1.5e+40", id="an enormous factor"),
     ],
 )
-def test_in_full(value: Value, text: str) -> None:
+def test_in_full(value, text):
     assert str(Evidence("yours has {}, by 0.5%", value)) == f"yours has {text}, by 0.5%"
 
 
-def test_each_value_is_shown_apart_from_the_sentence() -> None:
+def test_each_value_is_shown_apart_from_the_sentence():
     evidence = Evidence("{} of {} heads are right", 2, 3)
     assert evidence.render(lambda value: f"<{value}>") == "<2> of <3> heads are right"
 
 
-def test_a_failure_has_its_evidence() -> None:
+def test_a_failure_has_its_evidence():
     evidence = Evidence("{} of {} heads are right", 2, 3)
     with pytest.raises(CheckFailed, match=r"^2 of 3 heads are right$") as failed:
         expect(False, evidence)
     assert failed.value.evidence is evidence
 
 
-def test_a_text_is_a_value_because_it_may_quote_numbers() -> None:
+def test_a_text_is_a_value_because_it_may_quote_numbers():
     failed = CheckFailed("2 of 3 heads are right")
     assert failed.evidence.render(lambda value: f"<{value}>") == "<2 of 3 heads are right>"
 
 
 @pytest.mark.parametrize("choices", [{"B": [2], "T": [2]}, {"B": (2, 3), "T": (2, 3), "C": [2, 3]}])
-def test_sizes_that_cannot_differ_are_refused(choices: dict[str, tuple[int, int] | list[int]]):
+def test_sizes_that_cannot_differ_are_refused(choices):
     with pytest.raises(ValueError, match=r"^B, T.* are not all different in 10000 draws"):
         Draw(1).sizes(**choices)
 
 
-def test_sizes_that_follow_and_cannot_differ_are_refused() -> None:
+def test_sizes_that_follow_and_cannot_differ_are_refused():
     sizes = Sizes(nh=[1], hd=[4, 5], C=lambda s, draw: s.nh * s.hd)
     with pytest.raises(ValueError, match=r"^nh, hd, C are not all different in 10000 draws"):
         sizes(Draw(1))
 
 
-def test_evidence_takes_no_tensor() -> None:
+def test_evidence_takes_no_tensor():
     with pytest.raises(TypeError, match="shows no Tensor: pass a number, a shape or a text"):
         Evidence("{} heads are right", torch.tensor(3))

@@ -5,7 +5,6 @@ after and leaves the finding alone.
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -198,27 +197,25 @@ def test_what_counts(decide, handed_in, rows, points, most, says):
         (True, "Canvas says late, and not by how much: nothing is taken off", 1),
     ],
 )
-def test_an_unknown_time_is_said_and_costs_nothing(
-    decide: Decide, late: bool, words: str, named: int
-) -> None:
+def test_an_unknown_time_is_said_and_costs_nothing(decide, late, words, named):
     counted = final(result(late=late), decide())
     assert (counted.score, [adjustment.words for adjustment in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * named
 
 
-def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
+def test_what_is_not_decided_about_is_the_same_object(decide):
     unrelated = result().model_copy(update={"assignment": "spread"})
     assert final(unrelated, decide()) is unrelated
 
 
-def test_a_decision_counts_where_the_assignment_has_no_due_date(decide: Decide) -> None:
+def test_a_decision_counts_where_the_assignment_has_no_due_date(decide):
     variance = exercise_of("variance", ("values", 2, 2))
     of_spread = result().model_copy(update={"assignment": "spread", "exercises": (variance,)})
     decisions = decide("- {student: ada, assignment: spread, score: 0.5}\n")
     assert final(of_spread, decisions).score == 0.5
 
 
-def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide: Decide) -> None:
+def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide):
     rows = "- {student: ada, exercise: mean, excused: true}\n"
     rows += "- {student: ada, exercise: median, score: 1}\n"
     late = result(handed_in=SECOND_DAY)
@@ -228,7 +225,7 @@ def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide: Decide) -> N
     assert excused.adjustments == ()
 
 
-def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
+def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide):
     of_bela, of_chen = (
         "student: bela, exercise: mean, score: 3",
         "student: chen, assignment: averages, excused: true",
@@ -245,8 +242,8 @@ def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Deci
 
 
 def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(
-    decide: Decide,
-) -> None:
+    decide,
+):
     counted = final(
         result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n")
     )
@@ -258,9 +255,7 @@ def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_f
     )
 
 
-def test_without_a_policy_being_late_is_said_and_costs_nothing(
-    course: Path, decide: Decide
-) -> None:
+def test_without_a_policy_being_late_is_said_and_costs_nothing(course, decide):
     text = (
         (course / "course.yaml")
         .read_text()
@@ -271,7 +266,7 @@ def test_without_a_policy_being_late_is_said_and_costs_nothing(
     assert (counted.score, list(sentences(counted))) == (9, [f"averages: {HOW}"])
 
 
-def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Decide) -> None:
+def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide):
     graded = result(handed_in=DUE)
     mean = graded.exercises[0].model_copy(update={"answers": "3f2a"})
     alike = graded.model_copy(update={"exercises": (mean, *graded.exercises[1:])})
@@ -291,7 +286,7 @@ def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Dec
     )
 
 
-def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
+def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide):
     counted = final(result(handed_in=SECOND_DAY), decide(f"- {{student: ada, {TOTAL}}}\n"))
     shares = []
     for exercise in counted.exercises:
@@ -475,9 +470,7 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
         ),
     ],
 )
-def test_what_is_wrong_is_one_sentence_with_its_line(
-    decide: Decide, row: str, line: int, says: str
-) -> None:
+def test_what_is_wrong_is_one_sentence_with_its_line(decide, row, line, says):
     with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")
     message = str(raised.value)
@@ -487,27 +480,25 @@ def test_what_is_wrong_is_one_sentence_with_its_line(
     assert "\n" not in message
 
 
-def test_a_row_that_is_no_list_is_told(decide: Decide) -> None:
+def test_a_row_that_is_no_list_is_told(decide):
     with pytest.raises(
         CourseFault, match=r":1: the file should be a list: each row begins with a dash"
     ):
         decide("student: ada\nexercise: mean\nscore: 3\n")
 
 
-def test_without_a_file_nothing_is_decided(course: Path) -> None:
+def test_without_a_file_nothing_is_decided(course):
     decisions = Decisions.of_course(load_course(course))
     assert (decisions.rows, decisions.zone) == ((), "Europe/Berlin")
 
 
-def test_a_zone_that_this_system_does_not_know_is_told(
-    course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zone_that_this_system_does_not_know_is_told(course, monkeypatch):
     monkeypatch.setattr(final_scores, "zone_named", lambda name: None)
     with pytest.raises(CourseFault, match=r"^Europe/Berlin is not known here.*pip install tzdata$"):
         dates_of(load_course(course))
 
 
-def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
+def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide):
     decisions = decide("- {student: adda, exercise: mean, score: 4}\n")
     (message,) = decisions.of_nobody({"ada"}, {"averages"})
     assert (
@@ -517,7 +508,7 @@ def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide:
     assert decisions.of_nobody({"ada"}, {"spread"}) == []
 
 
-def test_a_group_is_no_student_and_its_members_are_named(decide: Decide) -> None:
+def test_a_group_is_no_student_and_its_members_are_named(decide):
     decisions = decide("- {student: red, exercise: mean, score: 4}\n")
     groups = {"red": ["ada", "bela"]}
     (message,) = decisions.of_nobody({"ada", "bela", "red"}, {"averages"}, groups)
@@ -531,7 +522,7 @@ def blocks(page: str) -> list[str]:
     return [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n)+", page)]
 
 
-def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path: Path) -> None:
+def test_the_example_is_read_and_names_what_there_is(repository, tmp_path):
     _, dates, rows, *_ = blocks((repository / "docs" / "decisions.md").read_text(encoding="utf-8"))
     top, _, assignments = dates.partition("assignments:\n")
     text = (repository / "course.yaml").read_text(encoding="utf-8")
@@ -570,7 +561,7 @@ BERLIN = "Europe/Berlin"
         ("2100-12-31 23:59:59Z", "", "2100-12-31T23:59:59"),
     ],
 )
-def test_a_date_is_a_moment(text: str, zone: str, iso: str) -> None:
+def test_a_date_is_a_moment(text, zone, iso):
     assert moment(text, zone).isoformat() == f"{iso}+00:00"
 
 
@@ -598,7 +589,7 @@ def test_a_date_is_a_moment(text: str, zone: str, iso: str) -> None:
         "2026-12-01 18:00" + " " * 1000 + "Z",
     ],
 )
-def test_what_is_no_moment_is_nothing(text: str) -> None:
+def test_what_is_no_moment_is_nothing(text):
     assert read_moment(text, BERLIN) is None
 
 
@@ -619,16 +610,16 @@ def test_what_is_no_moment_is_nothing(text: str) -> None:
         ),
     ],
 )
-def test_who_writes_none_reads_a_sentence(text: str, says: str) -> None:
+def test_who_writes_none_reads_a_sentence(text, says):
     with pytest.raises(ValueError, match=says):
         moment(text)
 
 
-def test_a_platform_may_write_an_hour_that_is_skipped() -> None:
+def test_a_platform_may_write_an_hour_that_is_skipped():
     assert read_moment("2026-03-29 02:30", BERLIN) == moment("2026-03-29T01:30Z")
 
 
-def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course: Path) -> None:
+def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course):
     text = (course / "course.yaml").read_text()
     (course / "course.yaml").write_text(text.replace("2026-12-01 18:00", "2026-03-29 02:30"))
     with pytest.raises(
@@ -637,7 +628,7 @@ def test_a_due_date_in_an_hour_that_is_skipped_is_told_with_its_line(course: Pat
         load_course(course)
 
 
-def test_it_is_shown_as_the_course_reads_it() -> None:
+def test_it_is_shown_as_the_course_reads_it():
     assert shown_moment(moment("2026-12-01T17:00Z"), BERLIN) == "2026-12-01 18:00 Europe/Berlin"
     assert shown_moment(moment("2026-12-01T17:00Z")) == "2026-12-01 17:00 UTC"
 
@@ -653,7 +644,7 @@ def test_it_is_shown_as_the_course_reads_it() -> None:
         ("7 days", 604800),
     ],
 )
-def test_durations(text: str, seconds: int) -> None:
+def test_durations(text, seconds):
     assert duration(text).total_seconds() == seconds
 
 
@@ -721,7 +712,7 @@ def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(
     assert late.costs == f", −{100 * late.share:g}% (1% a day, at most 100%)"
 
 
-def test_a_quarter_of_an_hour_is_grace_where_the_course_says_nothing() -> None:
+def test_a_quarter_of_an_hour_is_grace_where_the_course_says_nothing():
     dates = Dates(moment("2026-12-01 18:00Z"), LatePolicy())
     assert dates.late(moment("2026-12-01 18:15Z")) is None
     assert dates.late(moment("2026-12-01 18:15:01Z")) is not None

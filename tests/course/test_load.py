@@ -4,7 +4,6 @@ schema says the same. And what stands beside it.
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def write(folder: Path, text: str | bytes) -> Path:
     return folder
 
 
-def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path: Path) -> None:
+def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path):
     course = load_course(write(tmp_path, GOOD))
     (assignment,) = course.assignments
     assert [e.id for e in assignment.exercises] == ["running_mean", "median"]
@@ -79,8 +78,8 @@ def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path: Path
 
 
 def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     limits = load_course(write(tmp_path, GOOD)).limits
     here, on_cuda = limits.for_worker(), limits.for_worker("cuda")
     assert {**vars(here), "source_kib": limits.source_kib} == {
@@ -248,9 +247,7 @@ def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_f
         ),
     ],
 )
-def test_a_bad_file_is_refused_with_the_line(
-    tmp_path: Path, old: str, new: str, line: int | None, says: str
-) -> None:
+def test_a_bad_file_is_refused_with_the_line(tmp_path, old, new, line, says):
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError) as error:
         load_course(write(tmp_path, GOOD.replace(old, new)))
@@ -301,14 +298,14 @@ def test_a_bad_file_is_refused_with_the_line(
         ),
     ],
 )
-def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
+def test_a_file_of_the_wrong_kind_is_refused(tmp_path, text, says):
     with pytest.raises(CourseError) as error:
         load_course(write(tmp_path, text))
     assert says in str(error.value)
     assert ". Next: " in str(error.value)
 
 
-def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     with pytest.raises(
         CourseError, match=r"course.yaml cannot be read .*Next: change to .*, then: course status$"
     ):
@@ -318,7 +315,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> N
         load_course(tmp_path)
 
 
-def test_the_nearest_course_above_is_found(tmp_path: Path) -> None:
+def test_the_nearest_course_above_is_found(tmp_path):
     inner = tmp_path / "inner" / "exercises"
     inner.mkdir(parents=True)
     with pytest.raises(
@@ -360,9 +357,7 @@ def heads(tmp_path: Path) -> Course:
         ("2", "heads_2"),
     ],
 )
-def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(
-    heads: Course, name: str, found: str
-) -> None:
+def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(heads, name, found):
     assert assignment_named(heads, name, in_part=True).id == found
 
 
@@ -377,15 +372,13 @@ def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(
         (None, True, "of which assignment? There are: heads, practice, heads_2."),
     ],
 )
-def test_what_is_not_clear_is_one_sentence(
-    heads: Course, name: str | None, in_part: bool, says: str
-) -> None:
+def test_what_is_not_clear_is_one_sentence(heads, name, in_part, says):
     with pytest.raises(UnknownAssignment) as caught:
         assignment_named(heads, name, in_part=in_part)
     assert str(caught.value) == says
 
 
-def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:
+def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path):
     texts = {
         "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch",
         "_shared.py": "from ._below import x",
@@ -407,7 +400,7 @@ def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path
         assert with_neighbours(tmp_path / name) == [tmp_path / name]
 
 
-def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path: Path) -> None:
+def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     secret = course_secret(tmp_path / "a")
@@ -446,9 +439,7 @@ def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path:
         ),
     ],
 )
-def test_a_secret_that_is_none_is_refused(
-    tmp_path: Path, spoil: Callable[[Path], object], says: str
-) -> None:
+def test_a_secret_that_is_none_is_refused(tmp_path, spoil, says):
     course_secret(tmp_path)
     spoil(tmp_path / ".course" / "secret")
     with pytest.raises(CourseError, match=says):
@@ -498,7 +489,7 @@ STATE = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
         ),
     ],
 )
-def test_a_signature_has_axes(text: str, signature: Signature) -> None:
+def test_a_signature_has_axes(text, signature):
     assert parse_signature(text) == signature
 
 
@@ -515,7 +506,7 @@ def test_a_signature_has_axes(text: str, signature: Signature) -> None:
         ("opaque", Form("opaque")),
     ],
 )
-def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> None:
+def test_what_is_returned_may_be_any_structure(returned, form):
     assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
 
 
@@ -543,7 +534,7 @@ def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> Non
         "(x: " + "(" * 5000 + ") -> ()",
     ],
 )
-def test_anything_else_is_refused_with_an_example(text: str) -> None:
+def test_anything_else_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="is not a signature with named axes, such as"):
         parse_signature(text)
 
@@ -559,7 +550,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         ("(x: (T,)) -> (T,)", "(x: (T,)", "is not a signature"),
     ],
 )
-def test_course_yaml_is_told_the_line(tiny_copy: Path, old: str, new: str, says: str) -> None:
+def test_course_yaml_is_told_the_line(tiny_copy, old, new, says):
     path = tiny_copy / "course.yaml"
     text = path.read_text().replace(old, new, 1)
     path.write_text(text)
@@ -579,7 +570,7 @@ def errors(course: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
-def test_the_file_is_what_the_model_says_and_a_json_schema(path: Path) -> None:
+def test_the_file_is_what_the_model_says_and_a_json_schema(path):
     assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), (
         "Next: python -m docs.site.schemas"
     )
@@ -587,7 +578,7 @@ def test_the_file_is_what_the_model_says_and_a_json_schema(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["course.yaml", "tests/tiny_course/course.yaml"])
-def test_our_courses_are_valid(repository: Path, name: str) -> None:
+def test_our_courses_are_valid(repository, name):
     assert errors(yaml.safe_load((repository / name).read_text(encoding="utf-8"))) == []
 
 
@@ -604,13 +595,13 @@ def test_our_courses_are_valid(repository: Path, name: str) -> None:
         ("30 min", "soon"),
     ],
 )
-def test_a_bad_course_is_found_by_the_schema(old: str, new: str) -> None:
+def test_a_bad_course_is_found_by_the_schema(old, new):
     good = COURSE.replace("18:00", "18:00 Z")
     assert errors(yaml.safe_load(good)) == []
     assert errors(yaml.safe_load(good.replace(old, new, 1)))
 
 
-def test_course_yaml_names_its_schema_so_that_editors_find_it(repository: Path) -> None:
+def test_course_yaml_names_its_schema_so_that_editors_find_it(repository):
     first_line = (repository / "course.yaml").read_text(encoding="utf-8").splitlines()[0]
     assert repository / first_line.removeprefix("# yaml-language-server: $schema=") == COURSE_SCHEMA
 

@@ -1,10 +1,6 @@
 """Files of authors that are not in UTF-8 are named before anything reads them."""
 
-from pathlib import Path
-
 import pytest
-
-from tests.conftest import Run
 
 SOURCES = {
     "solution": "solutions/averages/01_running_mean.py",
@@ -17,9 +13,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("command", ["release", "verify"])
 @pytest.mark.parametrize("name", SOURCES.values(), ids=SOURCES.keys())
-def test_a_source_in_latin_1_is_named_with_its_line(
-    run_course: Run, tiny_copy: Path, name: str, command: str
-) -> None:
+def test_a_source_in_latin_1_is_named_with_its_line(run_course, tiny_copy, name, command):
     path = tiny_copy / name
     text = path.read_bytes()
     path.write_bytes(text + b"# by M\xfcller\n")

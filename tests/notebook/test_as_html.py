@@ -12,7 +12,6 @@ from jupytext import read as read_script
 from nbclient import NotebookClient
 
 from tests.axe import SCHEMES, violations
-from tests.browser import Browser
 from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
@@ -74,9 +73,7 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
-    pages: Path, browser: Browser, stem: str
-) -> None:
+def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages, browser, stem):
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
@@ -89,16 +86,14 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("stem", STEMS)
-def test_axe_finds_nothing_of_ours_against_wcag(
-    pages: Path, browser: Browser, stem: str, scheme: str
-) -> None:
+def test_axe_finds_nothing_of_ours_against_wcag(pages, browser, stem, scheme):
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert violations(browser, scheme, NBCONVERTS) == []
 
 
 def test_a_notebook_run_with_the_student_release_alone_answers_its_prediction_and_passes(
-    pages: Path,
-) -> None:
+    pages,
+):
     text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")
     assert "64 of 1,024 numbers" in text
     assert "✓ 04 reshape dance" in text

@@ -75,8 +75,8 @@ def text_of(cell: Any) -> str:
 
 
 def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(
-    check_outputs: list[str],
-) -> None:
+    check_outputs,
+):
     text = " ".join(check_outputs[0].split())
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in text
     assert (
@@ -88,9 +88,7 @@ def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
-def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(
-    check_outputs: list[str], exercise: Exercise
-) -> None:
+def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(check_outputs, exercise):
     text = " ".join(check_outputs[2].split())
     assert text.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in text

@@ -85,8 +85,8 @@ def _outputs(cell: Any) -> dict[str, str]:
 
 
 def test_check_shows_what_course_check_prints_with_its_hint_folded(
-    cell_outputs: dict[str, dict[str, str]],
-) -> None:
+    cell_outputs,
+):
     text, html = cell_outputs["check"]["text/plain"], cell_outputs["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
@@ -109,8 +109,8 @@ def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(
 
 
 def test_every_command_that_is_told_is_one_of_a_cell(
-    cell_outputs: dict[str, dict[str, str]],
-) -> None:
+    cell_outputs,
+):
     texts = {name: text for name, cell in cell_outputs.items() for text in cell.values()}
     next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
     commands = {name: steps[-1] for name, steps in next_steps.items() if steps}
@@ -122,36 +122,36 @@ def test_every_command_that_is_told_is_one_of_a_cell(
 
 
 def test_an_options_value_is_no_name_of_an_exercise(
-    cell_outputs: dict[str, dict[str, str]],
-) -> None:
+    cell_outputs,
+):
     assert "running_mean has no module to train" in cell_outputs["train"]["printed"]
 
 
-def test_a_command_that_there_is_not_is_told(cell_outputs: dict[str, dict[str, str]]) -> None:
+def test_a_command_that_there_is_not_is_told(cell_outputs):
     assert "No such command 'hind'" in cell_outputs["wrong usage"]["printed"]
 
 
 def test_an_exercise_that_there_is_not_is_one_sentence(
-    cell_outputs: dict[str, dict[str, str]],
-) -> None:
+    cell_outputs,
+):
     says = "course: there is no exercise 'median'; there are: running_mean.\nNext: %course status"
     assert cell_outputs["unknown"]["text/plain"] == says
 
 
-def test_a_students_random_numbers_are_left_alone(cell_outputs: dict[str, dict[str, str]]) -> None:
+def test_a_students_random_numbers_are_left_alone(cell_outputs):
     import torch
 
     generator = torch.Generator().manual_seed(1)
     assert float(cell_outputs["random"]["printed"]) == torch.rand((), generator=generator).item()
 
 
-def test_what_is_right_is_told_so(cell_outputs: dict[str, dict[str, str]]) -> None:
+def test_what_is_right_is_told_so(cell_outputs):
     assert cell_outputs["check right"]["text/plain"].startswith("✓ 01 The running mean")
 
 
 def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
-    cell_outputs: dict[str, dict[str, str]],
-) -> None:
+    cell_outputs,
+):
     unsaved = (
         "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
         "Save it.\nNext: %ask"

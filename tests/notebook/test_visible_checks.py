@@ -25,12 +25,12 @@ def running_mean(x: torch.Tensor) -> torch.Tensor:
     return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
 
 
-def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_right_answers_are_told_so(capsys):
     check_notebook("running_mean", {"running_mean": running_mean})
     assert capsys.readouterr().out.startswith("✓ 01 running mean")
 
 
-def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named() -> None:
+def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named():
     says = (
         r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\.."
         r"*hint: "
@@ -59,7 +59,7 @@ def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_p
         check_notebook("attention_scores", names)
 
 
-def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
+def test_what_is_not_defined_is_not_taken_from_elsewhere():
     with pytest.raises(VisibleCheckFailed):
         check_notebook("running_mean", {})
 
@@ -73,13 +73,11 @@ def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, 
     assert raised.value._render_traceback_() == [str(raised.value)]
 
 
-def test_imported_functions_are_no_text_of_the_notebook() -> None:
+def test_imported_functions_are_no_text_of_the_notebook():
     assert source_of({"dedent": textwrap.dedent, "indent": textwrap.indent}) == NO_TEXT
 
 
-def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(
-    tmp_path, monkeypatch
-) -> None:
+def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(tmp_path, monkeypatch):
     """Python's inspect walks the whole cell to find the class, and calls itself for each level."""
     cell = tmp_path / "cell.py"
     cell.write_text(f"def never():\n    return x{'()' * 900}\n\n\nclass Given:\n    pass\n")

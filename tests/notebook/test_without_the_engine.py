@@ -52,7 +52,7 @@ def is_first(cell: dict) -> bool:
     return "load_magics" in "".join(cell["source"])
 
 
-def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: Path) -> None:
+def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder):
     notebook = nbformat.read(folder / "01_running_mean.ipynb", as_version=4)
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
@@ -75,7 +75,7 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: P
     assert (output.output_type, output.name, output.text) == ("stream", "stderr", SENTENCE)
 
 
-def test_nbgraders_validate_takes_it_for_no_success(folder: Path) -> None:
+def test_nbgraders_validate_takes_it_for_no_success(folder):
     """Where nothing was checked nobody is told that all the tests pass."""
     validator = pytest.importorskip("nbgrader.validator").Validator()
     (failed,) = validator.validate(str(folder / "01_running_mean.ipynb"))["failed"]
@@ -83,7 +83,7 @@ def test_nbgraders_validate_takes_it_for_no_success(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_other_cell_needs_it(path: Path) -> None:
+def test_no_other_cell_needs_it(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     (checks,) = [cell for cell in notebook["cells"] if is_visible_check(cell)]
     assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
@@ -96,7 +96,7 @@ def test_no_other_cell_needs_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path: Path) -> None:
+def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     original = read_notebook(json.dumps(notebook)).text
     for cell in notebook["cells"]:

@@ -7,14 +7,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Build, Call, Raised, Reply
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
-from manyheads.course import Assignment, Course, CourseError, Exercise
+from manyheads.course import Course, CourseError, Exercise
 from manyheads.diagnosis import BuiltMutant, load_bank
 from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, comparable_fingerprint
@@ -62,7 +61,7 @@ def names(result: ExerciseResult) -> list[str]:
     return [d.id for d in result.diagnosis]
 
 
-def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: FaultDictionary) -> None:
+def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording):
     assert save(recording) == FILE.read_bytes()
 
 
@@ -91,9 +90,7 @@ def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: FaultD
         ),
     ],
 )
-def test_a_spoilt_file_is_an_error_that_says_what_to_do(
-    tmp_path: Path, spoil: Callable[[bytes], bytes]
-) -> None:
+def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path, spoil):
     path = tmp_path / "f.safetensors"
     spoilt = spoil(FILE.read_bytes())
     assert spoilt != FILE.read_bytes()
@@ -104,7 +101,7 @@ def test_a_spoilt_file_is_an_error_that_says_what_to_do(
         read(path)
 
 
-def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path: Path) -> None:
+def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path):
     path = tmp_path / "f.safetensors"
     with pytest.raises(
         CourseError,
@@ -187,9 +184,7 @@ def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(check_so
     assert [bool(c.evidence) for c in result.checks] == [True, True, False, False]
 
 
-def test_the_untouched_stub_is_known_as_script_and_as_notebook(
-    recording: FaultDictionary, averages: Assignment
-) -> None:
+def test_the_untouched_stub_is_known_as_script_and_as_notebook(recording, averages):
     from manyheads.submission import read_attempt
 
     folder = TINY / "exercises" / averages.id
@@ -211,7 +206,7 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(child)
 
 
-def test_the_file_holds_no_code(tiny: Course) -> None:
+def test_the_file_holds_no_code(tiny):
     data = FILE.read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     body = json.loads(header["__metadata__"]["body"])
@@ -246,9 +241,7 @@ def is_more_than_words(text: str) -> bool:
         pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
     ],
 )
-def test_what_counts_as_a_refusal(
-    type_: str, stage: str, subject: str | Build, expected: str
-) -> None:
+def test_what_counts_as_a_refusal(type_, stage, subject, expected):
     raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
     trace = comparable_fingerprint(
         ReplyFingerprint(raised="refused"), Call(subject), Reply(raised=raised)
@@ -256,7 +249,7 @@ def test_what_counts_as_a_refusal(
     assert trace.raised == expected
 
 
-def test_where_nothing_is_refused_an_exception_is_one() -> None:
+def test_where_nothing_is_refused_an_exception_is_one():
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
     assert (
         comparable_fingerprint(

@@ -90,12 +90,12 @@ def sizes(example: Example) -> tuple[int, ...]:
     return tuple(example.axes.sizes[name] for name in ("B", "T", "C", "nh"))
 
 
-def test_sizes_that_differ_come_before_sizes_that_do_not() -> None:
+def test_sizes_that_differ_come_before_sizes_that_do_not():
     (example,) = chosen_examples(split_call(2, 3, 12, 3), split_call(2, 5, 12, 3))
     assert sizes(example) == (2, 5, 12, 3)
 
 
-def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
+def test_a_smaller_batch_may_be_easier_to_tell_apart():
     """B·nh = 8 is T as well; with one sequence less it is not."""
     (example,) = chosen_examples(split_call(4, 8, 14, 2))
     assert sizes(example) == (3, 8, 14, 2)
@@ -104,20 +104,20 @@ def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
     assert torch.equal(example.expected, x.unflatten(-1, (2, -1)).transpose(1, 2))
 
 
-def test_an_argument_that_is_left_out_has_no_batch_to_cut() -> None:
+def test_an_argument_that_is_left_out_has_no_batch_to_cut():
     x = torch.rand(4, 5, 7)
     (example,) = chosen_examples((Call("shown", (x, None)), x))
     assert (example.call.args[1], example.expected.shape) == (None, (2, 5, 7))
 
 
-def test_one_number_of_all_sequences_is_asked_of_all_and_compared_where_it_is_no_rounding() -> None:
+def test_one_number_of_all_sequences_is_asked_of_all_and_compared_where_it_is_no_rounding():
     x = torch.rand(4, 5, 7)
     planted = PlantedDifference(8.0, 0.3)
     (example,) = chosen_examples((Call("largest", (x,), random=True, around=planted), x.max()))
     assert (example.compares_values, example.call.args[0]) == (True, x)
 
 
-def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> None:
+def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out():
     x = torch.rand(4, 5, 7)
     (example,) = chosen_examples(
         (Call("shown", (x,)), x), (Call("shown", (x, torch.ones(4, 5) > 0)), x)
@@ -139,14 +139,12 @@ def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> N
         ),
     ],
 )
-def test_what_is_out_of_the_ordinary_comes_last(
-    other: tuple[Call, Tensor], options: dict[str, Any]
-) -> None:
+def test_what_is_out_of_the_ordinary_comes_last(other, options):
     (example,) = chosen_examples(other, split_call(2, 5, 24, 4), **options)
     assert sizes(example) == (2, 5, 24, 4)
 
 
-def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
+def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course():
     selected = chosen_examples(module(flash=True), module(flash=False), split_call(2, 5, 12, 4))
     assert [example.title for example in selected] == [
         "split(x, n_head=4)",
@@ -155,7 +153,7 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
     ]
 
 
-def test_without_shapes_calls_are_looked_at_without_names() -> None:
+def test_without_shapes_calls_are_looked_at_without_names():
     call, answer = split_call(2, 5, 12, 4)
     recording = FaultDictionary(
         "e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={}
@@ -236,9 +234,7 @@ def test_sizes_are_read_from_arguments(signature, call, returned, found):
         pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
     ],
 )
-def test_a_call_that_the_signature_does_not_fit_has_no_axes(
-    call: Call, returned: tuple[int, ...]
-) -> None:
+def test_a_call_that_the_signature_does_not_fit_has_no_axes(call, returned):
     assert axes_of(DIVIDE, call, returned, {}) is None
     assert axes_of(parse_signature(SCORES), Call("f", (X[:, :, 0],)), (2, 5), {}) is None
 
@@ -251,14 +247,14 @@ def axes() -> Axes:
     return named_axes
 
 
-def test_shapes_read_as_the_lesson_writes_them(axes: Axes) -> None:
+def test_shapes_read_as_the_lesson_writes_them(axes):
     assert axes.shape((2, 7, 20)) == "(B, T, C)"
     assert axes.shape((2, 4, 7, 5)) == "(B, nh, T, hd)"
     assert axes.shape((14, 60, 8, 1, 1234)) == "(B·T, 3·C, B·nh, 1, 1234)"
     assert axes.shape(()) == "()"
 
 
-def test_an_axis_that_could_be_two_things_has_no_name() -> None:
+def test_an_axis_that_could_be_two_things_has_no_name():
     call = Call("split", (torch.zeros(2, 3, 12), 3))
     named_axes = axes_of(DIVIDE, call, (2, 3, 3, 4), {})
     assert named_axes.shape((2, 3, 3, 4)) == "(B, 3, 3, hd)"
@@ -277,5 +273,5 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
         (8.0, "8"),
     ],
 )
-def test_a_number_is_named_by_what_it_could_be(axes: Axes, value: float, shown: str) -> None:
+def test_a_number_is_named_by_what_it_could_be(axes, value, shown):
     assert number_in_words(axes, value, axes, value) == shown

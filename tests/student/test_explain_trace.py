@@ -19,7 +19,6 @@ from manyheads.student.trace import (
     fold,
     view_warning,
 )
-from tests.student.real import Explain
 
 WRONG_VIEW = """
 import torch
@@ -49,7 +48,7 @@ def lines(explanation: Explained) -> list[TraceLine]:
     return [entry for entry in explanation.entries if isinstance(entry, TraceLine)]
 
 
-def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain) -> None:
+def test_each_operation_stands_below_its_line_with_named_shapes(explain):
     split, merge = explain("reshape_dance")
     (view,), (transpose,) = (line.operations for line in lines(split))
     assert split.title == "split_heads(x, n_head=5)"
@@ -69,7 +68,7 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain
     assert merge.returned == "returns (B, T, C): the right numbers"
 
 
-def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -> None:
+def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain):
     split, _ = explain("reshape_dance", WRONG_VIEW)
     assert (
         lines(split)[0].operations[0].warning
@@ -91,8 +90,8 @@ def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -
     ],
 )
 def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
-    explain: Explain, count: str, gives: str
-) -> None:
+    explain, count, gives
+):
     """The twin's loop goes round another number of times, so `cat` takes another number of tensors
     there.
     """
@@ -101,7 +100,7 @@ def test_what_a_loop_joins_has_a_name_only_where_a_call_of_other_sizes_agrees(
     assert cat.gives == gives or re.fullmatch(gives, cat.gives), (explanation.sizes, cat)
 
 
-def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explain) -> None:
+def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain):
     _, merge = explain("reshape_dance", WRONG_VIEW)
     transpose, view = lines(merge)[0].operations
     assert (transpose.raised, view.raised, view.takes) == (False, True, "(B, T, nh, hd)")
@@ -124,14 +123,14 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
         ("1", "(B, T, T) / 1"),
     ],
 )
-def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
+def test_what_scores_are_divided_by_is_named(explain, by, takes):
     (explanation,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
     assert [
         op.takes for line in lines(explanation) for op in line.operations if op.name == "div"
     ] == [takes]
 
 
-def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
+def test_a_size_that_is_an_axis_by_chance_has_no_name(explain):
     gives = [
         op.gives
         for explanation in explain("rotary")
@@ -142,7 +141,7 @@ def test_a_size_that_is_an_axis_by_chance_has_no_name(explain: Explain) -> None:
     assert "(B, T, 7, B)" not in gives
 
 
-def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
+def test_heads_one_after_the_other_are_folded(explain):
     (explanation,) = explain("mha_by_loop", LOOPS)
     again = [entry for entry in explanation.entries if isinstance(entry, Repeated)]
     assert [(entry.first, entry.last, entry.repeats, entry.alike) for entry in again] == [
@@ -166,16 +165,14 @@ def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
         pytest.param("0", "", id="the same channels for every head"),
     ],
 )
-def test_what_each_head_reads_is_told_once_for_all_rounds(
-    explain: Explain, start: str, words: str
-) -> None:
+def test_what_each_head_reads_is_told_once_for_all_rounds(explain, start, words):
     at = "slice(i * mha.head_dim, (i + 1) * mha.head_dim)"
     (call,) = explain("mha_by_loop", LOOPS.replace(at, f"slice({start}, {start} + mha.head_dim)"))
     read = [op for line in lines(call) for op in line.operations if op.name == "index"]
     assert [op.slices for op in read] == [words] * 3
 
 
-def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
+def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain):
     explanation = explain("causal_mask")[2]
     assert [(line.depth, bool(line.operations)) for line in lines(explanation)] == [
         (0, False),
@@ -193,9 +190,7 @@ def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) ->
         pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
     ],
 )
-def test_what_came_back_is_said_in_the_lessons_words(
-    explain: Explain, body: str, says: str
-) -> None:
+def test_what_came_back_is_said_in_the_lessons_words(explain, body, says):
     split, _ = explain(
         "reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n"
     )
@@ -204,20 +199,18 @@ def test_what_came_back_is_said_in_the_lessons_words(
 
 
 @pytest.mark.parametrize(("makes", "kind"), [(".tril()", "float32"), (".tril().long()", "int64")])
-def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(
-    explain: Explain, makes: str, kind: str
-) -> None:
+def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain, makes, kind):
     source = f"import torch\ndef causal_mask(T, device=None): return torch.ones(T, T){makes}\n"
     assert explain("causal_mask", source)[0].returned == f"returns (T, T) of {kind}; bool is asked"
 
 
-def test_what_is_not_written_yet_is_said_to_be_so(explain: Explain) -> None:
+def test_what_is_not_written_yet_is_said_to_be_so(explain):
     source = "def split_heads(x, n_head):\n    raise NotImplementedError\ndef merge_heads(y): ...\n"
     split, _ = explain("reshape_dance", source)
     assert "raised NotImplementedError on line 2: nothing is written here yet." in split.raised
 
 
-def test_a_minimum_in_place_of_minus_infinity_is_right(explain: Explain) -> None:
+def test_a_minimum_in_place_of_minus_infinity_is_right(explain):
     source = """
 import torch
 def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril()
@@ -231,7 +224,7 @@ def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[
     ]
 
 
-def test_nothing_of_the_students_moves_the_cursor(explain: Explain) -> None:
+def test_nothing_of_the_students_moves_the_cursor(explain):
     source = """
 import torch
 layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {})()
@@ -245,7 +238,7 @@ def merge_heads(y): return y
     assert all(text.isprintable() for texts in rows for text in texts)
 
 
-def test_numbers_are_kept_on_demand(explain: Explain) -> None:
+def test_numbers_are_kept_on_demand(explain):
     (explanation,) = explain("fused_qkv", crop=(2, 3))
     crops = [op.crop for line in lines(explanation) for op in line.operations]
     assert all(crop is not None and crop.shape == (2, 3) for crop in crops)
@@ -299,7 +292,7 @@ GROWS = [step for t in range(6) for step in (10 + t, 1)]
         ),
     ],
 )
-def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Item, ...]) -> None:
+def test_rounds_of_the_same_lines_are_a_loop(order, folded):
     assert fold(order, lambda i: 10 if 10 <= i < 20 else i) == folded
 
 
@@ -317,7 +310,7 @@ def all_alike(items: tuple[Item, ...]) -> bool:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=60))
-def test_nothing_is_lost_and_nothing_added(order: list[int]) -> None:
+def test_nothing_is_lost_and_nothing_added(order):
     folded = fold(order, lambda i: i)
     visible_steps, remaining = first_rounds(folded), iter(order)
     assert all(step in remaining for step in visible_steps)  # in their order
@@ -384,7 +377,7 @@ def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
     assert (warning.startswith(says), bool(warning)) == (True, bool(says))
 
 
-def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch() -> None:
+def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch():
     axes = Axes({"B": 3, "T": 5, "C": 12})
     assert view_warning(step("view", (3, 5, 36), (15, 3, 12)), axes) == ""
 
@@ -392,7 +385,7 @@ def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch
 MERGED = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 
 
-def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Explain) -> None:
+def test_the_right_split_gives_a_head_its_channels_of_every_token(explain):
     first, second = explain("reshape_dance")[0].tables
     assert (first.wrong_rows, second.wrong_rows, first.title, second.title) == (
         (),
@@ -405,7 +398,7 @@ def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Expla
     assert [row[0] for row in first.rows[:2]] == ["token 0", "token 1"]
 
 
-def test_the_wrong_view_is_seen(explain: Explain) -> None:
+def test_the_wrong_view_is_seen(explain):
     source = (
         f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
     )
@@ -425,9 +418,7 @@ def test_the_wrong_view_is_seen(explain: Explain) -> None:
         ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
     ],
 )
-def test_what_computes_new_numbers_or_another_shape_has_no_tables(
-    explain: Explain, id_: str, source: str
-) -> None:
+def test_what_computes_new_numbers_or_another_shape_has_no_tables(explain, id_, source):
     explanations = explain(id_, *[source] * bool(source))
     assert [
         explanation.tables

@@ -69,18 +69,18 @@ def expected_weights() -> Tensor:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_weights_of_the_first_sequence_head_by_head(way: str) -> None:
+def test_the_weights_of_the_first_sequence_head_by_head(way):
     weights = weights_of(WAYS[way])
     assert weights.shape == (NH, T, T)
     assert torch.allclose(weights, expected_weights(), atol=1e-5)
 
 
-def test_a_mask_after_the_softmax_is_part_of_the_weights() -> None:
+def test_a_mask_after_the_softmax_is_part_of_the_weights():
     weights = weights_of("return (q @ q.mT).softmax(-1).masked_fill(hidden, 0) @ q")
     assert not weights.triu(1).any()
 
 
-def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
+def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is():
     weights = weights_of("s = q @ q.mT\n    return (s - s.amax(-2, True)).softmax(-2) @ q")
     assert torch.allclose(weights.sum(-2), torch.ones(NH, T))
 
@@ -94,7 +94,7 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
         "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
     ],
 )
-def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
+def test_where_no_weights_are_computed_none_are_shown(body):
     assert weights_of(body) is None
 
 
@@ -166,11 +166,11 @@ def call_pictures(example: Example, source: str) -> list[Picture]:
     ]
 
 
-def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> None:
+def test_the_keys_are_those_of_the_past_that_is_continued(example):
     assert sides_of(example) == [(3, 3), (2, 5), (2, 5), (1, 6)]
 
 
-def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Example) -> None:
+def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example):
     call_weights = [
         weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None
     ]
@@ -190,7 +190,7 @@ def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Exa
 @pytest.mark.parametrize(
     "source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"]
 )
-def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
+def test_the_weights_of_each_call_are_drawn(example, source):
     pictures = call_pictures(example, source)
     assert [picture.title for picture in pictures] == [
         f"your weights in Cached, call {n}" for n in range(1, 5)
@@ -213,13 +213,13 @@ def with_shares(example: Example) -> Example:
     return replace(example, shares=weights_by_call(example, follow_calls(KEEPS)))
 
 
-def test_right_weights_of_a_recorded_call_are_shown_alone(example: Example) -> None:
+def test_right_weights_of_a_recorded_call_are_shown_alone(example):
     pictures = call_pictures(with_shares(example), KEEPS)
     assert [picture.words for picture in pictures] == ["2 heads, as expected"] * 4
     assert not any(picture.differs for picture in pictures)
 
 
-def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example: Example) -> None:
+def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example):
     wrong_source = KEEPS.replace("tril(keys - new)", "tril()")
     with_expected = with_shares(example)
     without_past, *with_past = call_pictures(with_expected, wrong_source)
@@ -239,8 +239,8 @@ def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example
 
 
 def test_weights_that_a_right_attempt_computes_in_another_way_are_not_called_wrong(
-    example: Example,
-) -> None:
+    example,
+):
     with_expected = with_shares(example)
     mirrored = tuple(None if table is None else table.flip(-1) for table in with_expected.shares)
     assert {
@@ -258,7 +258,7 @@ ONE_CALL = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
         (7, "among the first 3 of 7 heads, the weights of 2 are not as expected"),
     ],
 )
-def test_a_head_that_was_not_computed_is_expected(heads: int, words: str) -> None:
+def test_a_head_that_was_not_computed_is_expected(heads, words):
     axes = replace(AXES, sizes={**AXES.sizes, "nh": heads, "C": 12}, packed=frozenset({"C"}))
     namespace: dict[str, object] = {}
     body = "return (q[:, 0] @ q[:, 0].mT).masked_fill(hidden, -math.inf).softmax(-1) @ q[:, 0]"
@@ -280,15 +280,15 @@ def sequence(*sizes: int) -> Example:
 
 
 @pytest.mark.parametrize(("sizes", "shows"), [((3, 2), True), ((5, 1, 1), False), ((3,), False)])
-def test_sequences_are_chosen_that_show_the_triangle(sizes: tuple[int, ...], shows: bool) -> None:
+def test_sequences_are_chosen_that_show_the_triangle(sizes, shows):
     assert shows_a_triangle(sequence(*sizes)) is shows
 
 
-def test_where_no_weights_are_seen_nothing_is_drawn(example: Example) -> None:
+def test_where_no_weights_are_seen_nothing_is_drawn(example):
     assert call_pictures(example, FUSED) == []
 
 
-def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) -> None:
+def test_keys_as_many_as_channels_are_not_taken_for_weights(example):
     alike = replace(example, axes=replace(example.axes, sizes={**example.axes.sizes, "hd": 5}))
     assert [weights is None for weights in weights_by_call(alike, follow_calls(KEEPS))] == [
         False,
@@ -298,7 +298,7 @@ def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) ->
     ]
 
 
-def test_an_argument_with_no_axis_but_the_batch_has_no_addresses() -> None:
+def test_an_argument_with_no_axis_but_the_batch_has_no_addresses():
     x = torch.rand(4)
     signature = parse_signature("(x: (B)) -> (1, B)")
     example = Example(Call("shown", (x,)), x[None], True, signature, Axes({"B": 4}))

@@ -15,8 +15,8 @@ from tests import make
 
 
 def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and_the_last_stays(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     requests = (
         ("one", "sum"),
         ("one", "mean"),
@@ -31,7 +31,7 @@ def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return_and
 @pytest.mark.parametrize(
     "damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum", "step": 2}}']
 )
-def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_note_starts_over(tmp_path, damage):
     next_step(tmp_path, "one", "sum", 3)
     (tmp_path / ".course" / NOTE).write_text(damage, encoding="utf-8")
     assert [next_step(tmp_path, "one", "sum", 3) for _ in range(2)] == [1, 2]
@@ -77,7 +77,7 @@ def hint_on(result: ExerciseResult, root: Path) -> Hint:
     return next_hint(attempt, result)
 
 
-def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
+def test_it_is_of_the_function_that_check_shows_first(tmp_path):
     assert hint_on(two_functions(), tmp_path) == Hint(
         "split: reversed.", "Hint 1 of 3: reversed?", "course hint dance"
     )
@@ -96,7 +96,7 @@ def wrong_in(function: str, evidence: str = "") -> ExerciseResult:
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
-def test_the_same_mistake_in_another_function_begins_with_its_first_hint(tmp_path: Path) -> None:
+def test_the_same_mistake_in_another_function_begins_with_its_first_hint(tmp_path):
     for _ in range(4):
         hint_on(wrong_in("split"), tmp_path)
     hint = hint_on(wrong_in("merge"), tmp_path)
@@ -104,8 +104,8 @@ def test_the_same_mistake_in_another_function_begins_with_its_first_hint(tmp_pat
 
 
 def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_first(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     for _ in range(4):
         hint_on(failed_result("the output differs", named="interface"), tmp_path)
     hint = hint_on(
@@ -114,7 +114,7 @@ def test_another_kind_of_one_mistake_has_texts_of_its_own_and_begins_with_the_fi
     assert hint.sentence.startswith("Hint 1 of 3: ")
 
 
-def test_after_a_tick_hints_begin_anew(tmp_path: Path) -> None:
+def test_after_a_tick_hints_begin_anew(tmp_path):
     for _ in range(4):
         hint_on(two_functions(), tmp_path)
     result = make.exercise("dance", make.check("split", outcome="passed", score=1.0))
@@ -123,18 +123,18 @@ def test_after_a_tick_hints_begin_anew(tmp_path: Path) -> None:
     assert hint_on(two_functions(), tmp_path).sentence == "Hint 1 of 3: reversed?"
 
 
-def test_the_hint_that_a_check_shows_is_the_first(tmp_path: Path) -> None:
+def test_the_hint_that_a_check_shows_is_the_first(tmp_path):
     note_shown(wrong_in("merge"), tmp_path)
     assert hint_on(wrong_in("merge"), tmp_path).sentence.startswith("Hint 2 of 3: ")
 
 
-def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:
+def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path):
     gone = FunctionResult(name="split", state="undefined", near="splits")
     result = failed_result("", named="interface").model_copy(update={"functions": (gone,)})
     assert hint_on(result, tmp_path).title == "split: the file has no such name; is splits meant?"
 
 
-def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> None:
+def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path):
     begun = FunctionResult(
         name="merge", state="unwritten", evidence="its forward is not written yet"
     )
@@ -175,7 +175,7 @@ def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path
     assert hint in hint_on(failed_result(evidence), tmp_path).sentence
 
 
-def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
+def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path):
     messages = (
         "raised NameError on line 3: it",
         "raised TypeError on line 3: it",

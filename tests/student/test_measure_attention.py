@@ -36,7 +36,7 @@ def in_a_process_of_its_own(code: str) -> list[int]:
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_both_paths_give_the_same_numbers(backward: bool) -> None:
+def test_both_paths_give_the_same_numbers(backward):
     bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
     assert bench.apart["float32"] < 1e-5
     assert bench.apart["bfloat16"] < 0.05
@@ -45,14 +45,14 @@ def test_both_paths_give_the_same_numbers(backward: bool) -> None:
     assert bench.where.endswith(f", threads: {torch.get_num_threads()}; torch {torch.__version__}")
 
 
-def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_computes_something_else_is_seen(monkeypatch):
     # and sees the future
     monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)
     assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> None:
+def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward):
     setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
         from manyheads.student.bench_written_out_attention import BenchSetting, measure
@@ -64,7 +64,7 @@ None, 0.0).rows
     assert setting.matrix < by_hand < measuring.SQUARES * setting.matrix
 
 
-def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None:
+def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all():
     size = 64_000_000
     (peak,) = in_a_process_of_its_own(f"""
         import torch
@@ -83,8 +83,8 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
 
 
 def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     small, large = (
         BenchSetting(40, "float32", backward=False),
         BenchSetting(4096, "float32", backward=False),
@@ -97,7 +97,7 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
+def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length():
     settings = [
         BenchSetting(4096, dtype, backward)
         for dtype in ("float32", "bfloat16")

@@ -99,9 +99,7 @@ def draw(follow_source: FollowSource):
         "rounded",
     ],
 )
-def test_a_reshape_is_drawn_by_address(
-    draw, body: str, head: str, words: str, row: list[int], heads: list[int]
-):
+def test_a_reshape_is_drawn_by_address(draw, body, head, words, row, heads):
     split, merge = draw("reshape_dance", "import torch\n" + SPLIT.format(body=body))
     assert split.caption == f"split_heads(x, n_head=5), {head}: {words}"
     assert [panel.title for panel in split.panels] == (
@@ -113,7 +111,7 @@ def test_a_reshape_is_drawn_by_address(
     assert (merge.words, merge.panels[0].title) == ("as expected", "yours, columns 0 to 11 of 30")
 
 
-def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
+def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw):
     merge = draw(
         "reshape_dance", SPLIT.format(body=FIRST).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
     )[1]
@@ -127,7 +125,7 @@ def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
     ]
 
 
-def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
+def test_the_mistake_is_drawn_and_what_is_right_alone(draw):
     mask, scores, weights = draw("causal_mask", MASK.format(fill=0.0))
     assert mask.caption == "causal_mask(T=9): as expected"
     assert [(panel.title, panel.kind) for panel in mask.panels] == [("yours", "mask")]
@@ -155,7 +153,7 @@ def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
         ([True, False], [True, True], "1 of 2 differ"),
     ],
 )
-def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
+def test_a_table_is_told_in_words(wanted, mine, words):
     panel_kind = "mask" if wanted[0] is True else "numbers"
     picture = compare_tables(
         "f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", panel_kind
@@ -163,7 +161,7 @@ def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words:
     assert (picture.words, picture.differs) == (words, words != "as expected")
 
 
-def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
+def test_what_is_hidden_in_one_of_two_alone_is_no_number():
     low = torch.finfo(torch.float32).min
     apart = difference(
         torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0])
@@ -181,7 +179,7 @@ def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
         ("return None", "yours is no tensor"),
     ],
 )
-def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
+def test_where_there_is_nothing_to_compare_it_says_why(draw, body, note):
     tail = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
     picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{tail}")[
         0
@@ -190,7 +188,7 @@ def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: st
     assert ([panel.title for panel in picture.panels], picture.differs) == (["expected"], False)
 
 
-def test_what_is_not_there_yet_is_no_error_and_a_reshape_is_expected_by_address(draw) -> None:
+def test_what_is_not_there_yet_is_no_error_and_a_reshape_is_expected_by_address(draw):
     attend = draw("attention_scores", solution("attention_scores").split("def attend(")[0])[-1]
     assert attend.caption == "attend(q, k, v): not defined yet"
     merge = draw("reshape_dance", SPLIT.format(body=FIRST).replace(MERGE, ""))[1]
@@ -229,7 +227,7 @@ def draw_sources(
     return draw
 
 
-def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources) -> None:
+def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources):
     ((picture,),) = draw_sources(NO_DIVISION)
     expected, yours, apart = (panel.values for panel in picture.panels)
     assert picture.title == "running_mean(x)"
@@ -258,13 +256,11 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources) -> None:
         "no tensor",
     ],
 )
-def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source: str) -> None:
+def test_where_a_picture_tells_nothing_there_is_none(draw_sources, source):
     assert draw_sources(source) == [()]
 
 
-def test_what_two_handed_in_is_run_once_and_there_is_an_end(
-    draw_sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw_sources, monkeypatch):
     picture = Picture("f(x)", "", (), "", "", differs=True)
     runs = iter([[replace(picture, differs=False), *[picture] * (DRAWN + 1)]])
     monkeypatch.setattr(pictures_module, "pictures", lambda _: next(runs))
@@ -274,9 +270,7 @@ def test_what_two_handed_in_is_run_once_and_there_is_an_end(
 @pytest.mark.parametrize(
     "content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"]
 )
-def test_where_nothing_was_written_nothing_is_run(
-    tiny, box, monkeypatch, tmp_path, content: bytes | None
-) -> None:
+def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content):
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
     (target,) = drawable(tiny, [graded_result("a", "error")], {("a", "averages"): tmp_path})
@@ -302,7 +296,7 @@ def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
     )
 
 
-def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course) -> None:
+def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny):
     elsewhere = graded_result("a", "failed").model_copy(update={"assignment": "other"})
     folders = {("a", "other"): Path("here"), ("b", "averages"): Path("here")}
     assert drawable(tiny, [graded_result("a", "failed"), elsewhere], folders) == []

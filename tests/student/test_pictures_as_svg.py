@@ -71,13 +71,11 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
     ],
     ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"],
 )
-def test_a_cell_has_the_colour_of_its_number(
-    picture: Picture, cells: dict[tuple[str, str], int]
-) -> None:
+def test_a_cell_has_the_colour_of_its_number(picture, cells):
     assert inks(picture) == cells
 
 
-def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which() -> None:
+def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
     picture = compare_tables("f(x)", torch.eye(2), torch.eye(2) * -4, *SIDES)
     assert inks(picture) == {(BLUE, "0.25"): 2}
     assert inks(picture, 1) == {(ORANGE, "1"): 2}
@@ -99,7 +97,7 @@ def addresses(*places: int) -> Picture:
     return Picture("split(x)", "", tuple(panels), "token", "channel", start=(0, 4))
 
 
-def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected() -> None:
+def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected():
     assert texts(addresses(0, 100, 1, -1), 1) == [
         "yours",
         "0",
@@ -123,7 +121,7 @@ def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_ex
     assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
 
 
-def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
+def test_rows_and_columns_have_their_names_or_every_fifth_position():
     named = Picture(
         "",
         "",
@@ -145,7 +143,7 @@ def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
     ]
 
 
-def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
+def test_a_picture_has_a_name_and_nothing_gets_out_of_it():
     title = """"><script>alert('x')</script>&"""
     picture = compare_tables(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
     assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
@@ -161,8 +159,8 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
 
 @pytest.mark.parametrize("columns", [3, 9, 24])
 def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(
-    columns: int,
-) -> None:
+    columns,
+):
     picture = compare_tables(
         "f(x)", torch.zeros(8, columns), torch.ones(8, columns), "row", "channel"
     )
@@ -190,7 +188,7 @@ def colours(text: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", [*dict.fromkeys([*HEAD_COLOURS, MORE, LESS, NO_HEAD])])
-def test_text_stands_out_on_every_colour_by_day_and_by_night(name: str) -> None:
+def test_text_stands_out_on_every_colour_by_day_and_by_night(name):
     """WCAG 2's ratio. A cell lets the paper through, whose contrast is larger."""
 
     def light(colour: str) -> float:
@@ -207,7 +205,7 @@ def test_text_stands_out_on_every_colour_by_day_and_by_night(name: str) -> None:
 
 @pytest.mark.parametrize("panels", range(1, 6))
 @pytest.mark.parametrize("side", [4, 13, 41, 60])
-def test_as_many_tables_stand_side_by_side_as_fill_the_page(side: int, panels: int) -> None:
+def test_as_many_tables_stand_side_by_side_as_fill_the_page(side, panels):
     tables = tuple(Panel(f"head {h}", torch.ones(side, side), "weights") for h in range(panels))
     picture = Picture("t", "w", tables, "query position", "key position", tokens=("word",) * side)
     scale = page_scale(picture)

@@ -11,7 +11,6 @@ import torch
 
 from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Output, Raised, Reply
-from manyheads.course import Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.files import CourseFault
 from manyheads.student.ask_about_own_code import (
@@ -76,8 +75,8 @@ def of_kind(phrase: str, questions: list[Question]) -> list[Question]:
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 def test_a_right_attempt_gives_five_questions_and_the_same_in_another_run(
-    questions_of_source: Ask, exercise: Exercise
-) -> None:
+    questions_of_source, exercise
+):
     attempt = exercise.right_attempts()[-1].read_text()
     questions = questions_of_source(exercise.id, attempt, ASKED)
     assert len(questions) == ASKED
@@ -154,9 +153,7 @@ def right_option(question_: Question) -> str:
 
 
 @pytest.mark.parametrize("kind", [SHAPES, AXES, ORIGINS, EDITS])
-def test_the_right_option_is_what_the_code_does_and_stands_anywhere(
-    questions_of_source: Ask, kind: str
-) -> None:
+def test_the_right_option_is_what_the_code_does_and_stands_anywhere(questions_of_source, kind):
     questions = of_kind(kind, questions_of_source())
     assert [question_.options[question_.correct_index].text for question_ in questions] == list(
         map(right_option, questions)
@@ -164,7 +161,7 @@ def test_the_right_option_is_what_the_code_does_and_stands_anywhere(
     assert len({question_.correct_index for question_ in questions_of_source()}) == len(LETTERS)
 
 
-def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() -> None:
+def test_two_options_that_are_equal_count_once_and_too_few_make_no_question():
     distractors = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
     posed_question = question(
         random.Random(1), "how many?", "", Option("4", "so many"), distractors
@@ -175,9 +172,7 @@ def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() ->
 
 
 @pytest.mark.parametrize("id_", ["reshape_dance", "attention_scores"])
-def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
-    questions_of_source: Ask, id_: str
-) -> None:
+def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(questions_of_source, id_):
     compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
     for question_ in questions_of_source(id_):
         correct = question_.options[question_.correct_index].text
@@ -193,7 +188,7 @@ def test_nothing_that_is_told_before_a_second_try_gives_the_answer_away(
             )
 
 
-def test_a_comment_that_may_say_what_is_asked_is_not_shown(questions_of_source: Ask) -> None:
+def test_a_comment_that_may_say_what_is_asked_is_not_shown(questions_of_source):
     assert [
         text
         for question_ in questions_of_source("attention_scores")
@@ -244,8 +239,8 @@ def codes_of_kind(phrase: str, questions: list[Question]) -> set[str]:
 
 
 def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(
-    questions_of_source: Ask,
-) -> None:
+    questions_of_source,
+):
     questions = questions_of_source(text=UNCLEAR)
     shapes, axes, origins = (codes_of_kind(k, questions) for k in (SHAPES, AXES, ORIGINS))
     assert (
@@ -269,9 +264,7 @@ def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each
     }
 
 
-def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception() -> (
-    None
-):
+def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception():
     def reply_of(*tensors: torch.Tensor | None) -> Reply:
         return Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
 
@@ -293,15 +286,15 @@ def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_a
 
 
 def test_of_several_results_the_first_is_asked_about_and_said_to_be(
-    questions_of_source: Ask,
-) -> None:
+    questions_of_source,
+):
     assert all(
         question_.text.endswith(" Only its first result counts.")
         for question_ in of_kind(EDITS, questions_of_source("kv_cache"))
     )
 
 
-def test_edits_can_be_read_and_name_no_self_where_no_class_is(questions_of_source: Ask) -> None:
+def test_edits_can_be_read_and_name_no_self_where_no_class_is(questions_of_source):
     edits = of_kind(EDITS, [*questions_of_source(), *questions_of_source("mha_by_loop")])
     assert [
         line
@@ -311,7 +304,7 @@ def test_edits_can_be_read_and_name_no_self_where_no_class_is(questions_of_sourc
     ] == []
 
 
-def test_lines_of_a_notebook_are_called_by_their_cells(questions_of_source: Ask) -> None:
+def test_lines_of_a_notebook_are_called_by_their_cells(questions_of_source):
     text = solution("reshape_dance")
     questions = questions_of_source(
         cells=(1, text[: text.index("def merge_heads")].count("\n") + 1)
@@ -325,7 +318,7 @@ def test_lines_of_a_notebook_are_called_by_their_cells(questions_of_source: Ask)
     ] == []
 
 
-def test_an_edit_that_never_ends_is_left_out(questions_of_source: Ask) -> None:
+def test_an_edit_that_never_ends_is_left_out(questions_of_source):
     source, mask = (
         solution("causal_mask"),
         "return torch.ones(T, T, dtype=torch.bool, device=device).tril()",
@@ -338,8 +331,8 @@ def test_an_edit_that_never_ends_is_left_out(questions_of_source: Ask) -> None:
 
 
 def test_no_line_of_the_reference_is_shown_where_the_code_is_another(
-    questions_of_source: Ask,
-) -> None:
+    questions_of_source,
+):
     reference = exercise_of("reshape_dance")
     attempt = next(
         path for path in reference.right_attempts() if "einops" in path.read_text()
@@ -357,12 +350,12 @@ def test_no_line_of_the_reference_is_shown_where_the_code_is_another(
 
 
 @pytest.mark.parametrize("said", ["BADCA", "b, a, d, c, a", "B A D C A"])
-def test_letters_are_read_however_they_are_written(said: str) -> None:
+def test_letters_are_read_however_they_are_written(said):
     assert read_letters(said, 5, "%ask") == "BADCA"
 
 
 @pytest.mark.parametrize("said", ["BAD", "BADCAB", "BADCE", ""])
-def test_other_letters_are_refused_in_one_sentence(said: str) -> None:
+def test_other_letters_are_refused_in_one_sentence(said):
     with pytest.raises(
         CourseFault, match=r"not 5 letters from A to D, or - for none\. Next: %ask AAAAA$"
     ):

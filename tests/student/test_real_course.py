@@ -3,7 +3,6 @@ nothing is doubted.
 """
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,6 @@ from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, Explained, Operation, Repeated
 from tests.student.real import (
     REPOSITORY,
-    Explain,
-    FollowSource,
     course,
     exercise_of,
     looks_at,
@@ -54,7 +51,7 @@ def operations(explained: Explained) -> list[Operation]:
 
 
 @pytest.mark.parametrize("id_", IDS)
-def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
+def test_the_reference_is_followed_and_right(explain, id_):
     assert {example.target for example in looks_at(id_)} == set(exercise_of(id_).shapes)
     assert all(ambiguity_of(example.axes) < SAME for example in looks_at(id_))
     for explanation in explain(id_):
@@ -64,7 +61,7 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
         assert (explanation.raised, explanation.dropped) == ("", 0)
 
 
-def test_a_call_with_blocks_has_several_of_them() -> None:
+def test_a_call_with_blocks_has_several_of_them():
     tiled = exercise_of("tiled_attention")
     for example in examples(tiled, read(tiled.fingerprints)):
         sizes = example.axes.sizes
@@ -72,7 +69,7 @@ def test_a_call_with_blocks_has_several_of_them() -> None:
 
 
 @pytest.mark.parametrize("id_", IDS)
-def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
+def test_the_reference_is_drawn_and_as_expected(follow_source, id_):
     drawn = pictures(follow_source(id_, crop=TABLES, times=TIMES))
     assert {picture.words for picture in drawn if not picture.title.startswith("your weights")} == {
         "as expected"
@@ -87,9 +84,7 @@ WITH_HEADS = """self_attention weight_split mha_by_loop fused_qkv sdpa_equivalen
 
 
 @pytest.mark.parametrize("id_", WITH_HEADS)
-def test_the_expected_weights_of_the_exercises_own_calls_are_known(
-    follow_source: FollowSource, id_: str
-) -> None:
+def test_the_expected_weights_of_the_exercises_own_calls_are_known(follow_source, id_):
     drawn = pictures(follow_source(id_, crop=TABLES, times=TIMES))
     verdicts = [picture.words for picture in drawn if picture.title.startswith("your weights")]
     assert verdicts
@@ -97,8 +92,8 @@ def test_the_expected_weights_of_the_exercises_own_calls_are_known(
 
 
 def test_heads_with_another_scale_stand_beside_the_expected_ones(
-    follow_source: FollowSource,
-) -> None:
+    follow_source,
+):
     source = solution("fused_qkv")
     wrong_source = source.replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
     assert wrong_source != source
@@ -115,7 +110,7 @@ def test_heads_with_another_scale_stand_beside_the_expected_ones(
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.filterwarnings("ignore")
-def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
+def test_a_right_attempt_is_right_and_not_doubted(explain, path):
     for explanation in explain(path.parent.name, path.read_text(encoding="utf-8")):
         assert explanation.is_right, explanation.returned
         assert not [op.warning for op in operations(explanation) if op.warning]
@@ -147,7 +142,7 @@ def test_heads_are_found_wherever_weights_are_computed_and_come_first(
 
 @pytest.mark.parametrize("path", ATTENDING, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.filterwarnings("ignore")
-def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
+def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source, path):
     source = path.read_text(encoding="utf-8")
     followed = follow_source(path.parent.name, source, crop=TABLES, times=TIMES)
     assert [picture.title for picture in pictures(followed) if picture.differs] == []

@@ -188,7 +188,7 @@ def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check,
     assert result.note.startswith("Line 1 was left out: it was still at work after")
 
 
-def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(check: Check) -> None:
+def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(check):
     source = (
         f"import time\ntime.sleep(60)\n{LOOPING}    while i < 3:\n        x = x + 1\n    return x\n"
     )

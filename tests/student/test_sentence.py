@@ -39,9 +39,7 @@ def draw_pictures(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> lis
 
 
 @pytest.mark.parametrize("id_", TRAINED)
-def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
-    id_: str, monkeypatch
-) -> None:
+def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(id_, monkeypatch):
     first, second, *_ = draw_pictures(id_, solution(id_), monkeypatch)
     for block, picture in enumerate((first, second), 1):
         verdict = "4 heads, and the output is as expected"
@@ -56,7 +54,7 @@ def test_the_sentence_comes_first_and_the_solutions_heads_are_the_references(
         assert max(panel.values.diagonal(-1).mean().item() for panel in first.panels) > 0.8
 
 
-def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_heads_are_not_the_references(monkeypatch):
     wrong_source = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
     assert wrong_source != solution("fused_qkv")
     for picture in draw_pictures("fused_qkv", wrong_source, monkeypatch)[:2]:
@@ -70,8 +68,8 @@ def test_wrong_heads_are_not_the_references(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_right_weights_that_mix_wrong_values_are_shown_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     wrong_source = solution("fused_qkv").replace("y = weights @ v", "y = weights @ k")
     verdicts = [
         picture.words for picture in draw_pictures("fused_qkv", wrong_source, monkeypatch)[:2]
@@ -79,10 +77,10 @@ def test_right_weights_that_mix_wrong_values_are_shown_alone(
     assert verdicts == ["4 heads, and the output is not as expected"] * 2
 
 
-def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_raises_has_no_heads(monkeypatch):
     source = "from torch import nn\nclass CausalSelfAttention(nn.Module):\n    pass\n"
     assert [picture.tokens for picture in draw_pictures("fused_qkv", source, monkeypatch)] == [()]
 
 
-def test_an_exercise_without_a_module_has_no_sentence() -> None:
+def test_an_exercise_without_a_module_has_no_sentence():
     assert sentence_examples(exercise_of("causal_mask")) == []

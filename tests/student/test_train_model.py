@@ -23,7 +23,7 @@ from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
 
 
-def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) -> None:
+def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention):
     trainable = exercise_of("weight_split").train
     assert trainable is not None
     assert attention_of(trainable).kwargs == {
@@ -49,7 +49,7 @@ def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) 
         ),
     ],
 )
-def test_an_answer_must_be_what_was_asked(outputs: tuple[Output, ...]) -> None:
+def test_an_answer_must_be_what_was_asked(outputs):
     run = TrainingRun(lambda _: Reply(outputs=outputs), read_text())
     with pytest.raises(
         TrainingStopped,
@@ -62,7 +62,7 @@ def test_an_answer_must_be_what_was_asked(outputs: tuple[Output, ...]) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
-def test_what_it_writes_must_be_characters_that_there_are(number: int) -> None:
+def test_what_it_writes_must_be_characters_that_there_are(number):
     def ask(message: Training) -> Reply:
         return Reply(outputs=(Output("tensor", torch.tensor([0, number])),))
 
@@ -75,7 +75,7 @@ def test_what_it_writes_must_be_characters_that_there_are(number: int) -> None:
         run.write("Alice", 2)
 
 
-def test_remarks_name_the_source_and_are_not_read() -> None:
+def test_remarks_name_the_source_and_are_not_read():
     assert "Carroll" in TEXT.read_text(encoding="utf-8").splitlines()[0]
     text = read_text()
     assert "Carroll" not in text
@@ -110,9 +110,7 @@ def training_losses(box: Box, attention: Build, source: str) -> list[float]:
     return losses
 
 
-def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
-    box: Box, attention: Build
-) -> None:
+def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box, attention):
     restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
     restless = restless.replace(
         "        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape"
@@ -195,9 +193,7 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
         ),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(
-    box: Box, attention: Build, body: str, sentence: str
-) -> None:
+def test_what_goes_wrong_is_one_sentence(box, attention, body, sentence):
     with pytest.raises(TrainingStopped) as stopped:
         training_losses(box, attention, HEAD + body)
     assert str(stopped.value).startswith(sentence)
@@ -218,15 +214,13 @@ CAUSAL = "return self.proj(x.cumsum(1))"
         pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
     ],
 )
-def test_a_module_that_sees_the_future_is_known(
-    box: Box, attention: Build, body: str, sees_future: bool
-) -> None:
+def test_a_module_that_sees_the_future_is_known(box, attention, body, sees_future):
     attempt = Source("07_fused_qkv.py", HEAD + body)
     with own_training_run(box, Limits(seconds_per_call=3), attempt, attention) as run:
         assert run.sees_future == sees_future
 
 
-def test_right_and_unmasked_attention_are_told_apart(box: Box, attention: Build) -> None:
+def test_right_and_unmasked_attention_are_told_apart(box, attention):
     masked = solution(FUSED)
     unmasked = masked.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
     assert unmasked != masked
@@ -235,7 +229,7 @@ def test_right_and_unmasked_attention_are_told_apart(box: Box, attention: Build)
             assert run.sees_future == sees_future
 
 
-def test_a_loss_that_knows_the_answer_is_not_called_sure() -> None:
+def test_a_loss_that_knows_the_answer_is_not_called_sure():
     sentence = loss_words(4.2, 0.04, sees_future=True)
     assert "unsure" not in sentence
     assert sentence.startswith("A loss of 0.04 says nothing here")
