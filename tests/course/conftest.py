@@ -1,18 +1,18 @@
-"""What these tests share: a course of two exercises with a due date, its results, and
-overrides.yaml as a person writes it.
-"""
+"""A course of two assignments, one with a due date; its overrides.yaml; and a result in it."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from manyheads.course import load_course
 from manyheads.course.course_yaml_schema import moment
 from manyheads.course.final_scores import NAME, Decisions
-from manyheads.result import ExerciseResult, HandedIn, Result
+from manyheads.result import HandedIn, Result
 from tests import make
 
+BERLIN = "Europe/Berlin"
 COURSE = """\
 title: Averages
 time_zone: Europe/Berlin
@@ -29,36 +29,36 @@ assignments:
     exercises:
       - {id: variance, title: The variance, points: 2, hint: Square it.}
 """
+# The same inputs in each run: no test depends on chance or load.
+FUZZ = settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+Decide = Callable[..., Decisions]
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """The course's folder."""
+    """The folder of a course."""
     (tmp_path / "course.yaml").write_text(COURSE)
     return tmp_path
 
 
 @pytest.fixture
-def decide(course: Path) -> Callable[[str], Decisions]:
-    """Read this as overrides.yaml."""
+def decide(course: Path) -> Decide:
+    """Read an overrides.yaml with these rows."""
 
-    def read(text: str = "") -> Decisions:
+    def read(*rows: str) -> Decisions:
+        text = "# mine\n" + "".join(f"- {{{row}}}\n" for row in rows)
         (course / NAME).write_text(text, encoding="utf-8")
         return Decisions.of_course(load_course(course))
 
     return read
 
 
-def exercise(id_: str, *checks: tuple[str, float, float]) -> ExerciseResult:
-    """Of these checks: id, score, points."""
-    return make.exercise(
-        id_, *(make.check(name, got, most, title=f"the {name}") for name, got, most in checks)
-    )
-
-
-def result(student: str = "ada", handed_in: str = "", late: bool = False) -> Result:
-    """3 of 4, and 6 of 6."""
-    mean = exercise("mean", ("shape", 1, 1), ("values", 2, 3))
-    median = exercise("median", ("shape", 2, 2), ("odd", 4, 4))
-    when = HandedIn(source="Canvas", time=moment(handed_in) if handed_in else None, late=late)
-    return make.result(student, mean, median, handed_in=when if handed_in or late else None)
+def result(handed_in: str = "", late: bool = False) -> Result:
+    """Ada's result: 3 of 4, and 6 of 6. The time without a zone is Berlin's."""
+    mean = make.exercise("mean", make.check("shape", 1), make.check("values", 2, 3))
+    median = make.exercise("median", make.check("all", 6, 6))
+    time = moment(handed_in, BERLIN) if handed_in else None
+    hand_in = HandedIn(source="Canvas", time=time, late=late) if handed_in or late else None
+    return make.result("ada", mean, median, handed_in=hand_in)

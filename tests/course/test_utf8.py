@@ -2,23 +2,37 @@
 
 import pytest
 
-SOURCES = {
-    "solution": "solutions/averages/01_running_mean.py",
-    "checks": "grader/checks/test_running_mean.py",
-    "bank": "grader/misconceptions/running_mean.py",
-    "right": "grader/right/running_mean/loop.py",
-    "wrong": "grader/wrong/running_mean/median.py",
-}
+from manyheads.course import CourseError, demand_utf8, load_course
+
+
+def spoil(path) -> str:
+    """Write Latin-1 at the end of a file, and return the beginning of the message."""
+    text = path.read_bytes()
+    path.write_bytes(text + b"# by M\xfcller\n")
+    line = text.count(b"\n") + 1
+    return f"{path}:{line}: is not UTF-8 (byte {len(text) + 6})"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "solutions/averages/01_running_mean.py",
+        "grader/checks/test_running_mean.py",
+        "grader/right/running_mean/loop.py",
+        "grader/wrong/running_mean/median.py",
+    ],
+)
+def test_a_source_in_latin_1_is_named_with_its_line(tiny_copy, name):
+    says = spoil(tiny_copy / name)
+    with pytest.raises(CourseError) as error:
+        demand_utf8(load_course(tiny_copy))
+    assert str(error.value).startswith(says)
 
 
 @pytest.mark.parametrize("command", ["release", "verify"])
-@pytest.mark.parametrize("name", SOURCES.values(), ids=SOURCES.keys())
-def test_a_source_in_latin_1_is_named_with_its_line(run_course, tiny_copy, name, command):
-    path = tiny_copy / name
-    text = path.read_bytes()
-    path.write_bytes(text + b"# by M\xfcller\n")
+def test_the_commands_of_authors_refuse_it(run_course, tiny_copy, command):
+    says = spoil(tiny_copy / "grader/misconceptions/running_mean.py")
     refused = run_course(command, cwd=tiny_copy)
-    line = text.count(b"\n") + 1
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(f"course: {path}:{line}: is not UTF-8 (byte {len(text) + 6})")
+    assert refused.stderr.startswith(f"course: {says}")
     assert refused.stderr.endswith("Next: mend that line, then the same command again\n")
