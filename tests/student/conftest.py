@@ -1,67 +1,59 @@
-"""Attempts at the real course's exercises, followed in this process: what is followed here is
-trusted.
-"""
+"""Attempts at the real course's exercises, followed in this process, because they are trusted."""
 
 import sys
 import types
+from collections.abc import Sequence
 
 import pytest
 
-from manyheads.box.worker.messages import Build, Call, TraceCall, Traced
+from manyheads.box.worker.messages import Call, TraceCall, Traced
 from manyheads.box.worker.trace_operations import trace
 from manyheads.checks.runner import cast
 from manyheads.student.choose_example_calls import Example, with_twin
-from manyheads.student.trace import Explained, explain_example
-from manyheads.student.train_model import attention_of
+from manyheads.student.pictures import pictures
+from manyheads.student.trace import TABLES, TIMES, explain_example
 from manyheads.submission import Source
-from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
+from tests.student.real import looks_at, solution
 
 
 @pytest.fixture
-def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
-    """Follow this source on the looks of an exercise; by default the reference."""
+def follow_source(monkeypatch):
+    """Follow a source, by default the reference, on the recorded calls of an exercise."""
 
     def follow(
-        id_: str, source: str | None = None, *, crop: tuple[int, ...] = (), times: int = 1
+        id_: str,
+        source: str | None = None,
+        crop: tuple[int, ...] = TABLES,
+        times: int = TIMES,
+        more_examples: Sequence[Example] = (),
     ) -> list[tuple[Example, Traced]]:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
-        exec(
-            compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True),
-            vars(module),
-        )
+        text = solution(id_) if source is None else source
+        exec(compile(text, "a.py", "exec", dont_inherit=True), vars(module))
 
         def run(call: Call) -> Traced:
             return trace(vars(module), TraceCall(cast(call, "float32"), crop, times), "a.py")
 
-        return [
-            (with_twin(example, (example, *example.instead), run), run(example.call))
-            for example in looks_at(id_)
-        ]
+        looks = [with_twin(look, (look, *look.instead), run) for look in looks_at(id_)]
+        return [(example, run(example.call)) for example in (*looks, *more_examples)]
 
     return follow
 
 
 @pytest.fixture
-def explain(follow_source: FollowSource) -> Explain:
-    """What there is to say about this source, call by call."""
+def explain(follow_source):
+    """Explain each call of a source, by default the reference."""
 
-    def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
+    def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()):
         attempt = Source("a.py", solution(id_) if source is None else source)
-        return [
-            explain_example(example, traced, attempt)
-            for example, traced in follow_source(id_, source, crop=crop)
-        ]
+        followed = follow_source(id_, source, crop, 1)
+        return [explain_example(example, traced, attempt) for example, traced in followed]
 
     return explain
 
 
-FUSED = "fused_qkv"
-
-
-@pytest.fixture(scope="session")
-def attention() -> Build:
-    """What to build of an attempt at the fused projection."""
-    trainable = exercise_of(FUSED).train
-    assert trainable is not None
-    return attention_of(trainable)
+@pytest.fixture
+def draw(follow_source):
+    """Draw the pictures of a source, by default the reference."""
+    return lambda *arguments, **options: pictures(follow_source(*arguments, **options))

@@ -1,34 +1,27 @@
-"""An attempt is run in a box of its own: what cannot be imported, the line that is wrong, and that
-of a loop without an end.
-"""
-
-from collections.abc import Callable
+"""An attempt runs in a box: import errors, the line that is wrong, and endless loops are told."""
 
 import pytest
 
-from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
-from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.edit_search import Bounds
-from manyheads.result import ExerciseResult, ProvedLine
-from manyheads.student import check_attempt as endless
-from manyheads.student.check_attempt import check_source
+from manyheads.result import ProvedLine
+from manyheads.student import check_attempt
 from manyheads.submission import Source
 from manyheads.submission.newer_python import PYTHON
 
-Check = Callable[..., ExerciseResult]
+FUNCTION = "def running_mean(x):\n"
+NO_PYTHON = f"this is not valid Python {PYTHON}. Python says: "
 
 
 @pytest.fixture
-def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
-    """What is found of this source."""
+def check(tiny, running_mean, box):
+    """Check a source in a process of its own."""
     recording, usual = read(running_mean.fingerprints), tiny.limits.for_worker()
 
-    def check(source: str, limits: Limits | None = None, **bounds: Bounds) -> ExerciseResult:
-        return check_source(
-            recording, Source("01_running_mean.py", source), box, limits or usual, **bounds
-        )
+    def check(source: str, limits: Limits = usual, **bounds: Bounds):
+        attempt = Source("01_running_mean.py", source)
+        return check_attempt.check_source(recording, attempt, box, limits, **bounds)
 
     return check
 
@@ -38,47 +31,31 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     [
         (
             "import torch\ndef running_mean(x)\n    return x\n",
-            (
-                f"It raised SyntaxError on line 2: this is not valid Python {PYTHON}. Python "
-                "says: expected ':'."
-            ),
+            f"It raised SyntaxError on line 2: {NO_PYTHON}expected ':'.",
         ),
         (
             "if x = 1: pass\n",
-            (
-                f"It raised SyntaxError on line 1: this is not valid Python {PYTHON}. Python "
-                "says: invalid syntax. Maybe you meant '==' or ':=' instead of '='?"
-            ),
+            f"It raised SyntaxError on line 1: {NO_PYTHON}invalid syntax. "
+            "Maybe you meant '==' or ':=' instead of '='?",
         ),
         (
-            "def running_mean(x):\nreturn x\n",
-            f"It raised IndentationError on line 2: this is not valid Python {PYTHON}. "
-            "Python says: expected an indented block after function definition on line 1.",
+            FUNCTION + "return x\n",
+            f"It raised IndentationError on line 2: {NO_PYTHON}"
+            "expected an indented block after function definition on line 1.",
         ),
         (
-            "@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
-            (
-                "Line 1 did not run to its end: it raised NameError on line 1: a name is used "
-                "that has no value there. Python says: name 'a_name_of_nothing' is not defined."
-            ),
+            f"@a_name_of_nothing\n{FUNCTION}    return x\n",
+            "Line 1 did not run to its end: it raised NameError on line 1: a name is used "
+            "that has no value there. Python says: name 'a_name_of_nothing' is not defined.",
         ),
         (
-            "from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
-            (
-                "Line 1 did not run to its end: there is no module torhc where attempts are "
-                "judged. Did you mean torch?"
-            ),
+            f"from torhc import cumsum\n\n{FUNCTION}    return cumsum(x)\n",
+            "Line 1 did not run to its end: there is no module torhc where attempts are "
+            "judged. Did you mean torch?",
         ),
-    ],
-    ids=[
-        "syntax",
-        "a question",
-        "indentation",
-        "a definition that raises",
-        "an import that all needs",
     ],
 )
-def test_what_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
+def test_a_file_that_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
     result = check(source)
     assert {check.evidence for check in result.checks} == {evidence}
     assert [diagnosed.id for diagnosed in result.diagnosis] == ["load_error"]
@@ -94,41 +71,32 @@ def running_mean(x):
     counts = torch.arange(0, len(x) + 1, dtype=x.dtype)
     return x.cumsum(0) / counts
 """
-PATIENT = Bounds(seconds=60.0)
+RIGHT = WRONG.replace("arange(0,", "arange(1,")
 
 
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
         pytest.param(WRONG, [7], id="an exception"),
-        pytest.param(
-            WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"),
-            [8],
-            id="other numbers",
-        ),
-        pytest.param(
-            WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"),
-            [8],
-            id="a gradient that is cut",
-        ),
-        pytest.param(WRONG.replace("arange(0,", "arange(1,"), [], id="right"),
+        pytest.param(RIGHT.replace("/ counts", "* counts"), [8], id="other numbers"),
+        pytest.param(RIGHT.replace("m(0)", "m(0).detach()"), [8], id="a gradient that is cut"),
+        pytest.param(RIGHT, [], id="right"),
         pytest.param(WRONG.replace("== 0", "== 9"), [], id="two mistakes"),
-        pytest.param("def running_mean(x):\n    raise NotImplementedError\n", [], id="a stub"),
+        pytest.param(FUNCTION + "    raise NotImplementedError\n", [], id="a stub"),
     ],
 )
-def test_the_line_that_is_proved_wrong_is_told_without_what_to_write_there(check, text, lines):
-    assert check(text, bounds=PATIENT).lines == tuple(ProvedLine(line=line) for line in lines)
+def test_the_line_that_is_proved_wrong_is_told_without_its_correction(check, text, lines):
+    result = check(text, bounds=Bounds(seconds=60.0))
+    assert result.lines == tuple(ProvedLine(line=line) for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("body", "evidence"),
+    ("statement", "evidence"),
     [
         (
             "return x.running_mean()",
-            (
-                "raised AttributeError on line 2. Python says: 'Tensor' object has no attribute "
-                "'running_mean'"
-            ),
+            "raised AttributeError on line 2. Python says: 'Tensor' object has no attribute "
+            "'running_mean'",
         ),
         (
             "raise NotImplementedError('yours')",
@@ -136,63 +104,50 @@ def test_the_line_that_is_proved_wrong_is_told_without_what_to_write_there(check
         ),
         ("raise ValueError", "raised ValueError on line 2"),
     ],
-    ids=["known to Python", "a stub's", "without words"],
 )
-def test_what_a_function_raises_is_told_in_pythons_words(check, body, evidence):
-    assert check(f"def running_mean(x):\n    {body}\n").checks[0].evidence == evidence
+def test_an_exception_is_told_in_pythons_words(check, statement, evidence):
+    assert check(f"{FUNCTION}    {statement}\n").checks[0].evidence == evidence
 
 
-LOOPING = "import torch\nimport time\n\n\ndef running_mean(x):\n    i = 0\n"
+LOOPING = f"import torch\nimport time\n\n\n{FUNCTION}    i = 0\n"
+LOOP = "    while i < 3:\n        x = x + 1\n    return x\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("source", "says"),
     [
         pytest.param(
-            "    while i < 3:\n        x = x + 1\n    return x\n",
+            LOOPING + LOOP,
             "It was still in the loop on line 7 when its time was up: does it end?",
             id="a loop",
         ),
         pytest.param(
-            "    return time.sleep(60)\n", "It did not come back from line 7.", id="no loop"
+            LOOPING + "    return time.sleep(60)\n",
+            "It did not come back from line 7.",
+            id="no loop",
         ),
         pytest.param(
-            (
-                "    while True:\n        try:\n            time.sleep(9)\n"
-                "        except BaseException:\n            pass\n"
-            ),
+            LOOPING + "    while True:\n        try:\n            time.sleep(9)\n"
+            "        except BaseException:\n            pass\n",
             "No answer within ",
-            id="a loop that hears nothing",
+            id="a loop that catches every signal",
+        ),
+        pytest.param(
+            f"import time\ntime.sleep(60)\n{LOOPING}{LOOP}",
+            "It was still in the loop on line 9 when its time was up",
+            id="a loop below a statement that takes too long",
         ),
     ],
 )
-def test_the_line_of_the_loop_is_told(check, monkeypatch, body, said):
-    monkeypatch.setattr(endless, "WAITED", 0.2)
-    result = check(LOOPING + body, Limits(seconds_per_call=0.6, seconds_per_attempt=1.2))
-    assert result.functions[0].evidence.startswith(said)
+def test_a_call_that_does_not_end_is_told_with_its_line(check, monkeypatch, source, says):
+    monkeypatch.setattr(check_attempt, "WAITED", 0.2)
+    result = check(source, Limits(seconds_per_call=0.6, seconds_per_attempt=1.2))
+    assert result.functions[0].evidence.startswith(says)
     assert {check.outcome for check in result.checks} == {"timeout"}
 
 
-@pytest.mark.parametrize(
-    "loop",
-    ["while True:\n    pass\n", "sum(range(10**12))\n"],
-    ids=["a loop", "one that hears nothing"],
-)
-def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check, loop):
-    solution = (
-        "def running_mean(x):\n    assert len(x)\n"
-        "    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-    )
-    result = check(f"{loop}{solution}", Limits(seconds_per_call=0.6))
+@pytest.mark.parametrize("loop", ["while True:\n    pass\n", "sum(range(10**12))\n"])
+def test_a_statement_of_the_file_that_takes_too_long_costs_nothing(check, loop):
+    result = check(loop + RIGHT, Limits(seconds_per_call=0.6))
     assert {check.outcome for check in result.checks} == {"passed"}
     assert result.note.startswith("Line 1 was left out: it was still at work after")
-
-
-def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(check):
-    source = (
-        f"import time\ntime.sleep(60)\n{LOOPING}    while i < 3:\n        x = x + 1\n    return x\n"
-    )
-    result = check(source, Limits(seconds_per_call=0.6))
-    assert result.functions[0].evidence.startswith(
-        "It was still in the loop on line 9 when its time was up"
-    )
