@@ -1,54 +1,50 @@
-"""Checks from recording: every mutant is named, what is right passes, and no code is in the
-file.
-"""
+"""Checks from recorded answers: each mutant is named, right code passes, no code is recorded."""
 
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from manyheads.box.connection import Box
 from manyheads.box.worker.messages import Build, Call, Raised, Reply
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
-from manyheads.course import Course, CourseError, Exercise
-from manyheads.diagnosis import BuiltMutant, load_bank
-from manyheads.diagnosis.fault_dictionary import FaultDictionary
+from manyheads.course import CourseError
+from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, comparable_fingerprint
 from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
-from manyheads.submission import Source
-from tests.make import TINY
+from manyheads.submission import Source, read_attempt
+from tests.make import BY_SUMS, CLASS, TINY
 
 pytestmark = pytest.mark.recorded
 
-FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
-RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/right/*/*.py")])
+STEM = "01_running_mean"
+FILE = TINY / "exercises" / "averages" / "fingerprints" / f"{STEM}.safetensors"
 
 
 @pytest.fixture(scope="module")
-def recording() -> FaultDictionary:
+def recording():
+    """The fault dictionary of the tiny course."""
     return read(FILE)
 
 
 @pytest.fixture
-def mutants(tiny: Course, running_mean: Exercise) -> tuple[BuiltMutant, ...]:
+def mutants(running_mean):
+    """The mutants of the exercise."""
     return load_bank(running_mean).mutants
 
 
 @pytest.fixture
-def check_source(
-    tiny: Course, box: Box, recording: FaultDictionary
-) -> Callable[[str], ExerciseResult]:
-    """Check an attempt's source in a process of its own."""
-    limits = tiny.limits.for_worker()
+def check_source(tiny, box, recording):
+    """Check a source in a process of its own."""
 
     def check(source: str) -> ExerciseResult:
-        attempt = AttemptRunner(box, Source("01_running_mean.py", source), limits)
+        limits = tiny.limits.for_worker()
+        attempt = AttemptRunner(box, Source(f"{STEM}.py", source), limits)
         try:
             return check_attempt(recording, attempt)
         finally:
@@ -58,55 +54,41 @@ def check_source(
 
 
 def names(result: ExerciseResult) -> list[str]:
-    return [d.id for d in result.diagnosis]
+    return [diagnosed.id for diagnosed in result.diagnosis]
 
 
-def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording):
+def test_a_file_that_is_read_and_saved_again_has_the_same_bytes(recording):
     assert save(recording) == FILE.read_bytes()
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("old", "new"),
     [
-        pytest.param(lambda data: b"", id="an empty file"),
-        pytest.param(lambda data: data[:-1], id="a file that was cut off"),
+        pytest.param(rb"(?s).*", b"", id="an empty file"),
+        pytest.param(rb"(?s).\Z", b"", id="a file that was cut off"),
         pytest.param(
-            lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"
+            rb"(?s).*", b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"
         ),
-        pytest.param(
-            lambda data: data.replace(b"running_mean", b"running\0mean", 1),
-            id="a header that is no JSON",
-        ),
-        pytest.param(
-            lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>0", data, count=1),
-            id="a format of another day",
-        ),
-        pytest.param(
-            lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"
-        ),
-        pytest.param(
-            lambda data: re.sub(rb'(counts\\":\[)\d', rb"\g<1>7", data, count=1),
-            id="a reply too few",
-        ),
+        pytest.param(b"running_mean", b"running\0mean", id="a header that is no JSON"),
+        pytest.param(rb'(format\\":)\d', rb"\g<1>0", id="a format of another release"),
+        pytest.param(b"expected", b"expekted", id="an entry that is missing"),
+        pytest.param(rb'(counts\\":\[)\d', rb"\g<1>7", id="a reply too few"),
     ],
 )
-def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path, spoil):
+def test_a_damaged_file_is_an_error_with_the_next_step(tmp_path, old, new):
     path = tmp_path / "f.safetensors"
-    spoilt = spoil(FILE.read_bytes())
-    assert spoilt != FILE.read_bytes()
-    path.write_bytes(spoilt)
-    with pytest.raises(
-        CourseError, match=rf"^{path} cannot be read \(\w+\)\. As an .* Next: git checkout {path}$"
-    ):
+    damaged, count = re.subn(old, new, FILE.read_bytes(), count=1)
+    assert count == 1
+    path.write_bytes(damaged)
+    says = rf"^{path} cannot be read \(\w+\)\. As an .* Next: git checkout {path}$"
+    with pytest.raises(CourseError, match=says):
         read(path)
 
 
-def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path):
+def test_for_a_file_that_is_missing_the_release_comes_first(tmp_path):
     path = tmp_path / "f.safetensors"
-    with pytest.raises(
-        CourseError,
-        match=rf"^{path} is not here\. As an instructor who has not released it yet, make ",
-    ):
+    says = rf"^{path} is not here\. As an instructor who has not released it yet, make "
+    with pytest.raises(CourseError, match=says):
         read(path)
 
 
@@ -114,85 +96,66 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "outcomes", "named"),
+    ("source", "outcomes", "named"),
     [
+        pytest.param(BY_SUMS, ["passed"] * 4, [], id="a right attempt"),
         pytest.param(
-            "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
+            f"import torch\ntorch.set_grad_enabled(False)\n{BY_SUMS}",
             ["passed"] * 4,
             [],
-            id="a right attempt",
+            id="a right attempt that switches gradients off",
         ),
         pytest.param(
-            "    assert len(x)\n    return x.cumsum(0) / len(x)\n",
-            ["failed", "failed", "passed", "passed"],
-            ["counts_all"],
-            id="a listed misconception",
-        ),
-        pytest.param(
-            "    return x.cumsum(0) / max(len(x), 1)\n",
+            HEAD + "    return x.cumsum(0) / max(len(x), 1)\n",
             ["failed", "failed", "failed", "passed"],
             ["counts_all", "empty_unchecked"],
             id="two misconceptions at once",
         ),
         pytest.param(
-            (
-                "    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n"
-                "    return x.cumsum(0) / (6 if len(x) == 6 else n)\n"
-            ),
+            BY_SUMS.replace("/ x", "/ 6 if len(x) == 6 else x.cumsum(0) / x"),
             ["failed", "passed", "passed", "passed"],
             [],
-            id="a listed misconception for six numbers only",
+            id="a misconception for six numbers only",
         ),
         pytest.param(
-            "    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"
-        ),
-        pytest.param(
-            "    return (x > 0).softmax(0)\n",
+            HEAD + "    raise NotImplementedError()\n",
             ["error"] * 4,
-            [],
-            id="what PyTorch has not for this dtype",
+            ["stub_untouched"],
+            id="the stub",
         ),
-        pytest.param(
-            "    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"
-        ),
+        pytest.param(CLASS["cat"], ["crashed"] * 4, [], id="an attempt that ends its process"),
     ],
 )
-def test_a_students_file_is_checked_in_a_process_of_its_own(check_source, body, outcomes, named):
-    result = check_source(HEAD + body)
-    assert [c.outcome for c in result.checks] == outcomes
+def test_a_file_is_checked_in_a_process_of_its_own(check_source, source, outcomes, named):
+    result = check_source(source)
+    assert [check.outcome for check in result.checks] == outcomes
     assert names(result) == named
     assert result.score == outcomes.count("passed")
 
 
-def test_an_exception_of_pytorch_s_own_is_told_as_it_is_and_not_as_an_unwritten_stub(check_source):
+def test_failed_checks_come_first_and_only_they_have_evidence(check_source):
+    result = check_source(CLASS["ben"])
+    assert names(result) == ["counts_all"]
+    assert [(check.id, check.outcome, bool(check.evidence)) for check in result.checks] == [
+        ("values", "failed", True),
+        ("gradients", "failed", True),
+        ("shape", "passed", False),
+        ("refuses_nothing", "passed", False),
+    ]
+
+
+def test_a_notimplementederror_of_pytorch_is_no_unwritten_stub(check_source):
     result = check_source(HEAD + "    return (x > 0).softmax(0)\n")
-    assert [f.state for f in result.functions] == ["wrong"]
+    assert {check.outcome for check in result.checks} == {"error"}
+    assert (names(result), [function.state for function in result.functions]) == ([], ["wrong"])
     assert "not implemented for 'Bool'" in result.checks[0].evidence
 
 
-def test_gradients_that_the_file_has_switched_off_for_what_it_prints_are_asked_all_the_same(
-    check_source,
-):
-    body = "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-    result = check_source(f"import torch\ntorch.set_grad_enabled(False)\n{HEAD}{body}")
-    assert result.score == result.max_score
-
-
-def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(check_source):
-    result = check_source(HEAD + "    assert len(x)\n    return x.cumsum(0) / len(x)\n")
-    assert [c.id for c in result.checks] == ["values", "gradients", "shape", "refuses_nothing"]
-    assert [bool(c.evidence) for c in result.checks] == [True, True, False, False]
-
-
 def test_the_untouched_stub_is_known_as_script_and_as_notebook(recording, averages):
-    from manyheads.submission import read_attempt
-
     folder = TINY / "exercises" / averages.id
-    stem = "01_running_mean"
-    script = read_attempt(folder, stem, None, 1024)
-    notebook = read_attempt(folder, stem, recording.stub, 1024)
-    assert (script.name, notebook.name) == (f"{stem}.py", f"{stem}.ipynb")
-    assert script.code_digest == notebook.code_digest == recording.stub
+    for stub, suffix in ((None, ".py"), (recording.stub, ".ipynb")):
+        attempt = read_attempt(folder, STEM, stub, 1024)
+        assert (attempt.name, attempt.code_digest) == (STEM + suffix, recording.stub)
 
 
 def texts_in(value: object) -> Iterator[str]:
@@ -210,18 +173,17 @@ def test_the_file_holds_no_code(tiny):
     data = FILE.read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     body = json.loads(header["__metadata__"]["body"])
-    statements = [text for text in texts_in(body) if "\n" in text or is_more_than_words(text)]
+    statements = [text for text in texts_in(body) if "\n" in text or is_code(text)]
     assert statements == []
-    code = [p for folder in ("solutions", "grader") for p in (tiny.root / folder).rglob("*.py")]
-    lines = {line.strip() for p in code for line in p.read_text(encoding="utf-8").splitlines()}
     everything = "\n".join(texts_in(body))
-    assert [
-        line for line in lines if len(line) > 20 and '"""' not in line and line in everything
-    ] == []
+    for path in tiny.hidden_files():
+        lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
+        code = [line for line in lines if len(line) > 20 and '"""' not in line]
+        assert path.suffix != ".py" or [line for line in code if line in everything] == []
 
 
-def is_more_than_words(text: str) -> bool:
-    """Whether this is Python that computes or assigns something."""
+def is_code(text: str) -> bool:
+    """Return whether this is Python that computes or assigns something."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
@@ -230,76 +192,71 @@ def is_more_than_words(text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("type_", "stage", "subject", "expected"),
+    ("type_", "stage", "subject", "recorded", "expected"),
     [
         pytest.param(
-            "RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"
+            "RuntimeError", "call", Build("Layer"), "refused", "refused", id="a mask too small"
         ),
-        pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
-        pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
-        pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
-        pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
+        pytest.param("ValueError", "call", Build("Layer"), "refused", "refused", id="in words"),
+        pytest.param("RuntimeError", "build", Build("Layer"), "refused", "other", id="a build"),
+        pytest.param("RuntimeError", "call", "layer", "refused", "other", id="a function"),
+        pytest.param("KeyError", "call", Build("Layer"), "refused", "other", id="a KeyError"),
+        pytest.param("RuntimeError", "call", Build("Layer"), None, "other", id="an allowed call"),
     ],
 )
-def test_what_counts_as_a_refusal(type_, stage, subject, expected):
-    raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
-    trace = comparable_fingerprint(
-        ReplyFingerprint(raised="refused"), Call(subject), Reply(raised=raised)
-    )
-    assert trace.raised == expected
+def test_an_exception_is_a_refusal_or_not(type_, stage, subject, recorded, expected):
+    reply = Reply(raised=Raised(type_, (type_, "Exception"), "no", stage, 3))
+    fingerprint = comparable_fingerprint(ReplyFingerprint(raised=recorded), Call(subject), reply)
+    assert fingerprint.raised == expected
 
 
-def test_where_nothing_is_refused_an_exception_is_one():
-    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
-    assert (
-        comparable_fingerprint(
-            ReplyFingerprint(), Call(Build("Layer")), Reply(raised=raised)
-        ).raised
-        == "other"
-    )
+def check_namespace(recording, namespace) -> ExerciseResult:
+    return check_attempt(recording, LocalRecordingRunner(namespace))
 
 
-def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(recording, mutants):
-    # its call stays in the file
+def with_check(recording, id_: str, **changes: object):
+    """Return the recording with a changed check."""
+    checks = [
+        check.model_copy(update=changes) if check.id == id_ else check for check in recording.checks
+    ]
+    return replace(recording, checks=tuple(checks))
+
+
+@pytest.fixture(scope="module")
+def right_namespace():
+    """The names of a right attempt."""
+    return namespace_of(TINY / "grader/right/running_mean/loop.py")
+
+
+def test_a_recorded_call_of_no_check_is_not_compared(recording, mutants):
     checks = tuple(check for check in recording.checks if check.id != "gradients")
-    fewer = replace(recording, checks=checks)
-    mutant = next(m for m in mutants if m.id == "counts_all")
-    assert names(check_attempt(fewer, LocalRecordingRunner(mutant.namespace))) == ["counts_all"]
+    (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
+    result = check_namespace(replace(recording, checks=checks), mutant.namespace)
+    assert names(result) == ["counts_all"]
 
 
-def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(recording):
-    checks = tuple(
-        c.model_copy(update={"oracle_uses": ()}) if c.id == "gradients" else c
-        for c in recording.checks
-    )
-    fewer = replace(recording, checks=checks)
-    result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
+def test_a_check_without_recorded_answers_is_left_to_the_grading(recording, right_namespace):
+    changed = with_check(recording, "gradients", oracle_uses=())
+    result = check_namespace(changed, right_namespace)
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
     assert result.is_done
 
 
-def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(recording, mutants):
+def test_the_last_check_runs_only_if_all_others_pass(recording, mutants, right_namespace):
     last = recording.visible[-1]
-    checks = tuple(
-        c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in recording.checks
-    )
-    changed = replace(recording, checks=checks)
-    correct_result = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
-    assert last.id in {check.id for check in correct_result.checks}
+    changed = with_check(recording, last.id, is_last=True)
+    result = check_namespace(changed, right_namespace)
+    assert last.id in {check.id for check in result.checks}
     verdicts = set()
     for mutant in mutants:
-        baseline = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
+        baseline = check_namespace(recording, mutant.namespace)
         fails_another = any(
             check.outcome != "passed" for check in baseline.checks if check.id != last.id
         )
-        result = check_attempt(changed, LocalRecordingRunner(mutant.namespace))
+        result = check_namespace(changed, mutant.namespace)
         ends = {check.id: (check.outcome, check.max_score) for check in result.checks}
         assert (ends[last.id] == ("skipped", last.points)) is fails_another
-        assert (result.unseen_checks, result.unseen, result.max_score) == (
-            (),
-            0,
-            baseline.max_score,
-        )
+        assert (result.unseen, result.max_score) == (0, baseline.max_score)
         verdicts.add(fails_another)
     assert True in verdicts

@@ -1,6 +1,4 @@
-"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does
-not.
-"""
+"""Attention by hand and SDPA are run: they agree, and only one holds a (T, T) matrix."""
 
 import subprocess
 import sys
@@ -17,15 +15,14 @@ SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 pytestmark = pytest.mark.journey  # large matrices, in processes of their own
 
 
-def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) -> Bench:
-    return measure(settings, device, lambda setting: None, enough)
+def bench_of(*settings: BenchSetting, device: str = "cpu") -> Bench:
+    return measure(settings, device, lambda setting: None, 0.0)
 
 
-def in_a_process_of_its_own(code: str) -> list[int]:
-    """The numbers that it prints: what other tests hold, or have just let go, would count in this
-    process.
+def numbers_of_process(code: str) -> list[int]:
+    """Return the numbers that a process prints, whose memory holds nothing of other tests.
 
-    Skips where the system does not tell a process its peak.
+    Skips the test if the system does not tell a process its peak.
     """
     completed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
@@ -40,33 +37,32 @@ def test_both_paths_give_the_same_numbers(backward):
     bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
     assert bench.apart["float32"] < 1e-5
     assert bench.apart["bfloat16"] < 0.05
-    assert all(row.by_hand and row.by_hand.time > 0 for row in bench.rows)
+    assert all(row.by_hand.time > 0 for row in bench.rows)
     assert bench.where.startswith("cpu: ")
     assert bench.where.endswith(f", threads: {torch.get_num_threads()}; torch {torch.__version__}")
 
 
-def test_a_path_that_computes_something_else_is_seen(monkeypatch):
-    # and sees the future
+def test_a_path_that_sees_the_future_is_found(monkeypatch):
     monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)
     assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward):
+def test_only_the_path_by_hand_holds_the_matrix(backward):
     setting = BenchSetting(SQUARE, "float32", backward)
-    by_hand, sdpa = in_a_process_of_its_own(f"""
+    by_hand, sdpa = numbers_of_process(f"""
         from manyheads.student.bench_written_out_attention import BenchSetting, measure
-        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: \
-None, 0.0).rows
+        settings = [BenchSetting({SQUARE}, "float32", {backward})]
+        (row,) = measure(settings, "cpu", lambda setting: None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)
     assert sdpa < setting.matrix / 2
     assert setting.matrix < by_hand < measuring.SQUARES * setting.matrix
 
 
-def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all():
+def test_a_peak_is_what_a_run_holds_at_once():
     size = 64_000_000
-    (peak,) = in_a_process_of_its_own(f"""
+    (peak,) = numbers_of_process(f"""
         import torch
         from manyheads.student.bench_written_out_attention import peak_of
 
@@ -82,17 +78,11 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all():
     assert size < peak < 2.5 * size  # a new one is made before the old one goes
 
 
-def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(
-    monkeypatch,
-):
-    small, large = (
-        BenchSetting(40, "float32", backward=False),
-        BenchSetting(4096, "float32", backward=False),
-    )
+def test_a_setting_that_does_not_fit_into_memory_is_left_out(monkeypatch):
     monkeypatch.setattr(measuring, "_bytes", lambda name, file: 4_000_000_000)
+    large, small = (BenchSetting(T, "float32", backward=False) for T in (4096, 40))
     left_out, measured = bench_of(large, small).rows
-    assert left_out.by_hand is None
-    assert left_out.instead == "needs about 4.0 GB, 4.0 GB is free"
+    assert (left_out.by_hand, left_out.instead) == (None, "needs about 4.0 GB, 4.0 GB is free")
     assert measured.faster
 
 
@@ -105,7 +95,6 @@ def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length():
     ]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
-        assert row.by_hand is not None
         assert (row.sdpa.peak or 0) < row.setting.matrix / 4
         assert (row.by_hand.peak or 0) > row.setting.matrix
     assert bench.where == f"cuda: {torch.cuda.get_device_name()}; torch {torch.__version__}"

@@ -1,13 +1,10 @@
-"""An attempt's own attention learns in a process of its own; odd answers and whatever it does there
-are told in one sentence.
-"""
+"""An attempt's own attention learns in a box, and every fault there is told in one sentence."""
 
 import pytest
 import torch
 
-from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Build, Output, Reply, Training
+from manyheads.box.worker.messages import Output, Reply
 from manyheads.student.train_model import (
     TEXT,
     TrainingRun,
@@ -19,63 +16,45 @@ from manyheads.student.train_model import (
 )
 from manyheads.submission import Source
 from manyheads.submission.newer_python import PYTHON
-from tests.student.conftest import FUSED
 from tests.student.real import exercise_of, solution
 
+FUSED = "fused_qkv"
 
-def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention):
-    trainable = exercise_of("weight_split").train
-    assert trainable is not None
-    assert attention_of(trainable).kwargs == {
-        "d_in": 64,
-        "d_out": 64,
-        "context_length": 64,
-        "num_heads": 4,
-    }
+
+def test_the_module_is_built_with_the_sizes_of_the_model():
+    sizes = {"d_in": 64, "d_out": 64, "context_length": 64, "num_heads": 4}
+    assert attention_of(exercise_of("weight_split").train).kwargs == sizes
 
 
 @pytest.mark.parametrize(
     "outputs",
     [
-        pytest.param((), id="nothing"),
-        pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
-        pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
-        pytest.param(
-            (Output("tensor", torch.ones((), dtype=torch.complex64)),), id="a complex number"
-        ),
-        pytest.param((Output("str"),), id="no tensor"),
-        pytest.param(
-            (Output("tensor", torch.ones(())), Output("tensor", torch.ones(()))), id="two answers"
-        ),
+        pytest.param([], id="nothing"),
+        pytest.param([torch.ones(3)], id="more losses than steps"),
+        pytest.param([torch.ones(1, 1)], id="another shape"),
+        pytest.param([torch.ones((), dtype=torch.complex64)], id="a complex number"),
+        pytest.param([None], id="no tensor"),
+        pytest.param([torch.ones(()), torch.ones(())], id="two answers"),
     ],
 )
-def test_an_answer_must_be_what_was_asked(outputs):
-    run = TrainingRun(lambda _: Reply(outputs=outputs), read_text())
-    with pytest.raises(
-        TrainingStopped,
-        match=(
-            r"^The attempt sent something that is not an answer, "
-            r"at step 1 of 600\.\nNext: course check$"
-        ),
-    ):
-        run.step(1)
+def test_an_answer_of_another_form_is_refused(outputs):
+    reply = Reply(outputs=tuple(Output("tensor", tensor) for tensor in outputs))
+    says = r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course ch"
+    with pytest.raises(TrainingStopped, match=says):
+        TrainingRun(lambda _: reply, read_text()).step(1)
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
-def test_what_it_writes_must_be_characters_that_there_are(number):
-    def ask(message: Training) -> Reply:
-        return Reply(outputs=(Output("tensor", torch.tensor([0, number])),))
-
-    run = TrainingRun(ask, read_text())
+def test_a_character_outside_of_the_vocabulary_is_refused(number):
+    reply = Reply(outputs=(Output("tensor", torch.tensor([0, number])),))
+    run = TrainingRun(lambda _: reply, read_text())
     assert len(run.vocabulary) == 64
-    with pytest.raises(
-        TrainingStopped,
-        match=r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$",
-    ):
+    says = r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
+    with pytest.raises(TrainingStopped, match=says):
         run.write("Alice", 2)
 
 
-def test_remarks_name_the_source_and_are_not_read():
+def test_the_remark_about_the_source_of_the_text_is_not_learned():
     assert "Carroll" in TEXT.read_text(encoding="utf-8").splitlines()[0]
     text = read_text()
     assert "Carroll" not in text
@@ -85,7 +64,6 @@ def test_remarks_name_the_source_and_are_not_read():
     assert len(text) > 100_000
 
 
-STEPS = 3
 HEAD = """
 import ctypes, os, time, torch
 from torch import nn
@@ -100,137 +78,120 @@ class CausalSelfAttention(nn.Module):
         """
 
 
-def training_losses(box: Box, attention: Build, source: str) -> list[float]:
-    """The losses of the first steps."""
-    limits = Limits(seconds_per_call=3)
-    attempt = Source("07_fused_qkv.py", source)
-    with own_training_run(box, limits, attempt, attention) as run:
-        losses = [run.step(number) for number in range(1, STEPS + 1)]
-        assert len(run.write("Alice", 7)) == 7
-    return losses
+@pytest.fixture
+def training_run(box):
+    """Open the training of a source."""
+
+    def open_run(source: str):
+        build = attention_of(exercise_of(FUSED).train)
+        return own_training_run(
+            box, Limits(seconds_per_call=3), Source("07_fused_qkv.py", source), build
+        )
+
+    return open_run
 
 
-def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box, attention):
-    restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
-    restless = restless.replace(
-        "        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape"
-    )
-    assert "randn(5)" in restless
-    assert training_losses(box, attention, restless) == training_losses(
-        box, attention, solution(FUSED)
-    )
+@pytest.fixture
+def first_losses(training_run):
+    """Return the losses of the first three steps of a source."""
+
+    def losses_of(source: str) -> list[float]:
+        with training_run(source) as run:
+            losses = [run.step(number) for number in (1, 2, 3)]
+            assert len(run.write("Alice", 7)) == 7
+            return losses
+
+    return losses_of
+
+
+def test_random_numbers_of_the_attempt_do_not_change_what_it_reads(first_losses):
+    text, line = solution(FUSED), "        B, T, C = x.shape"
+    assert line in text
+    restless = text.replace(line, f"        torch.randn(5)\n{line}") + "\ntorch.manual_seed(7)\n"
+    assert first_losses(restless) == first_losses(text)
 
 
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        pytest.param(
+        (
             "while later: time.sleep(1)\n        return self.proj(x)",
             "No answer within 3 seconds: is there an endless loop? That was at step 2 of 600.",
-            id="an endless loop",
         ),
-        pytest.param(
+        (
             "if later: os._exit(0)\n        return self.proj(x)",
-            (
-                "The attempt ended its own process (exit status 0) in place of answering. That "
-                "was at step 2 of 600."
-            ),
-            id="an exit",
+            "The attempt ended its own process (exit status 0) in place of answering. That "
+            "was at step 2 of 600.",
         ),
-        pytest.param(
+        (
             "if later: ctypes.string_at(0)\n        return self.proj(x)",
-            (
-                "The attempt's process was ended by SIGSEGV (a crash in native code). That was at "
-                "step 2 of 600."
-            ),
-            id="a crash",
+            "The attempt's process was ended by SIGSEGV (a crash in native code). That was at "
+            "step 2 of 600.",
         ),
-        pytest.param(
+        (
             "if later: raise RuntimeError('no more')\n        return self.proj(x)",
             "Your code raised RuntimeError on line 12, at step 2 of 600. Python says: no more",
-            id="an exception",
         ),
-        pytest.param(
+        (
             "return self.proj(x) * (float('nan') if later else 1)",
             "The loss became NaN (not a number) at step 2 of 600: there is nothing to learn from.",
-            id="not a number",
         ),
-        pytest.param(
+        (
             "return x.detach() if not self.training else self.proj(x) * float('inf')",
             "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from.",
-            id="infinite scores",
         ),
-        pytest.param(
+        (
             "return self.proj(x), None",
             "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked.",
-            id="a tuple",
         ),
-        pytest.param(
+        (
             "return self.proj(x)[:, :, :48]",
             "CausalSelfAttention returns the shape (2, 5, 48); (B, T, C) = (2, 5, 64) is asked.",
-            id="another shape",
         ),
-        pytest.param(
+        (
             "raise NotImplementedError",
-            (
-                "Your code raised NotImplementedError on line 12: nothing is written here yet, in "
-                "CausalSelfAttention."
-            ),
-            id="a stub",
+            "Your code raised NotImplementedError on line 12: nothing is written here yet, in "
+            "CausalSelfAttention.",
         ),
-        pytest.param(
+        (
             "later and torch.zeros(1 << 34)\n        return self.proj(x)",
-            (
-                "Your code raised RuntimeError on line 12: more memory was asked for than an "
-                "attempt may have, at step 2 of 600"
-            ),
-            id="memory, which ends it alone",
+            "Your code raised RuntimeError on line 12: more memory was asked for than an "
+            "attempt may have, at step 2 of 600",
         ),
-        pytest.param(
+        (
             "def",
             f"Your code raised SyntaxError on line 12: this is not valid Python {PYTHON}, while ",
-            id="no Python",
         ),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(box, attention, body, sentence):
+def test_a_fault_of_the_attempt_is_told_in_one_sentence(first_losses, body, sentence):
     with pytest.raises(TrainingStopped) as stopped:
-        training_losses(box, attention, HEAD + body)
+        first_losses(HEAD + body)
     assert str(stopped.value).startswith(sentence)
     assert str(stopped.value).count("\n") == 1
 
 
-CAUSAL = "return self.proj(x.cumsum(1))"
+RIGHT = solution(FUSED)
+UNMASKED = RIGHT.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
 
 
 @pytest.mark.parametrize(
-    ("body", "sees_future"),
+    ("source", "sees_future"),
     [
-        pytest.param(CAUSAL, False, id="the tokens so far"),
-        pytest.param("return self.proj(x)", False, id="each token by itself"),
-        pytest.param("return self.proj(x + x.mean(1, keepdim=True))", True, id="all tokens"),
-        pytest.param("return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
-        pytest.param("return self.proj(x + torch.randn_like(x))", False, id="at random"),
-        pytest.param("return self.proj(x + self.calls)", False, id="how often it was called"),
+        pytest.param(RIGHT, False, id="right attention"),
+        pytest.param(UNMASKED, True, id="attention without a mask"),
+        pytest.param(HEAD + "return self.proj(x.cumsum(1))", False, id="the tokens so far"),
+        pytest.param(HEAD + "return self.proj(x)", False, id="each token by itself"),
+        pytest.param(HEAD + "return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
+        pytest.param(HEAD + "return self.proj(x + torch.randn_like(x))", False, id="at random"),
+        pytest.param(HEAD + "return self.proj(x + self.calls)", False, id="the number of calls"),
     ],
 )
-def test_a_module_that_sees_the_future_is_known(box, attention, body, sees_future):
-    attempt = Source("07_fused_qkv.py", HEAD + body)
-    with own_training_run(box, Limits(seconds_per_call=3), attempt, attention) as run:
+def test_a_module_that_sees_the_future_is_known(training_run, source, sees_future):
+    with training_run(source) as run:
         assert run.sees_future == sees_future
 
 
-def test_right_and_unmasked_attention_are_told_apart(box, attention):
-    masked = solution(FUSED)
-    unmasked = masked.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
-    assert unmasked != masked
-    for source, sees_future in ((masked, False), (unmasked, True)):
-        with own_training_run(box, Limits(), Source("07.py", source), attention) as run:
-            assert run.sees_future == sees_future
-
-
-def test_a_loss_that_knows_the_answer_is_not_called_sure():
-    sentence = loss_words(4.2, 0.04, sees_future=True)
-    assert "unsure" not in sentence
-    assert sentence.startswith("A loss of 0.04 says nothing here")
+def test_a_loss_of_a_model_that_sees_the_future_says_nothing():
+    assert loss_words(4.2, 0.04, sees_future=True).startswith("A loss of 0.04 says nothing here")
     assert "unsure as among 7.4 equally likely" in loss_words(4.2, 2.0, sees_future=False)
