@@ -13,7 +13,7 @@ from manyheads.checks.runner import LocalRecordingRunner, namespace_of
 from manyheads.course import CourseError
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, comparable_fingerprint
-from manyheads.diagnosis.recording_file import read, save
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
@@ -55,10 +55,6 @@ def check_source(tiny, box, recording):
 
 def names(result: ExerciseResult) -> list[str]:
     return [diagnosed.id for diagnosed in result.diagnosis]
-
-
-def test_a_file_that_is_read_and_saved_again_has_the_same_bytes(recording):
-    assert save(recording) == FILE.read_bytes()
 
 
 @pytest.mark.parametrize(

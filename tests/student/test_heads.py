@@ -1,7 +1,6 @@
-"""The weights of each head are found however they are computed; of a sequence of calls the table
-grows to the right.
-"""
+"""The weights of each head are found however they are computed, and in each call of a sequence."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -29,50 +28,59 @@ import torch, math
 def f(q):
     B, nh, T, hd = q.shape
     hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
-"""
-WAYS = {
-    "all heads at once": "return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1) @ q",
-    "batch and heads in one": (
-        "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, "
-        "-math.inf).softmax(-1)"
-    ),
-    "a loop over heads": (
-        "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in "
-        "range(nh)]"
-    ),
-    "a loop over sequences and heads": (
-        "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]"
-    ),
-    "scores that sum to one": (
-        "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n"
-        "    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)"
-    ),
-    "a softmax by hand": (
-        "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n"
-        "    return e / e.sum(-1, keepdim=True)"
-    ),
-}
+    """
 Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))
+CALL = Call("f", (Q,))
+PAST = torch.ones(T, T).tril().bool()
+WEIGHTS = (Q[0] @ Q[0].mT).masked_fill(~PAST, float("-inf")).softmax(-1)
+
+
+def traced(source: str, call: Call) -> Traced:
+    namespace: dict[str, object] = {}
+    exec(compile(source, "a.py", "exec"), namespace)
+    return trace(namespace, TraceCall(call, TABLES, TIMES), "a.py")
 
 
 def weights_of(body: str) -> Tensor | None:
-    namespace: dict[str, object] = {}
-    exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
-    call = Call("f", (Q,))
-    traced = trace(namespace, TraceCall(call, TABLES, TIMES), "a.py")
-    return weights_by_call(Example(call, Q, True, None, AXES), traced)[0]
+    return weights_by_call(Example(CALL, Q, True, None, AXES), traced(HEAD + body, CALL))[0]
 
 
-def expected_weights() -> Tensor:
-    past = torch.arange(T)[:, None] >= torch.arange(T)
-    return (Q[0] @ Q[0].mT).masked_fill(~past, float("-inf")).softmax(-1)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_weights_of_the_first_sequence_head_by_head(way):
-    weights = weights_of(WAYS[way])
-    assert weights.shape == (NH, T, T)
-    assert torch.allclose(weights, expected_weights(), atol=1e-5)
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1) @ q",
+            id="all heads at once",
+        ),
+        pytest.param(
+            "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, "
+            "-math.inf).softmax(-1)",
+            id="batch and heads in one",
+        ),
+        pytest.param(
+            "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in "
+            "range(nh)]",
+            id="a loop over heads",
+        ),
+        pytest.param(
+            "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] "
+            "for b in q]",
+            id="a loop over sequences and heads",
+        ),
+        pytest.param(
+            "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n"
+            "    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
+            id="scores that sum to one",
+        ),
+        pytest.param(
+            "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n"
+            "    return e / e.sum(-1, keepdim=True)",
+            id="a softmax by hand",
+        ),
+    ],
+)
+def test_the_weights_of_the_first_sequence_are_found(body):
+    torch.testing.assert_close(weights_of(body), WEIGHTS)
 
 
 def test_a_mask_after_the_softmax_is_part_of_the_weights():
@@ -94,26 +102,26 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is():
         "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",
     ],
 )
-def test_where_no_weights_are_computed_none_are_shown(body):
+def test_without_weights_none_are_shown(body):
     assert weights_of(body) is None
 
 
 CACHED = parse_signature(
     "(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)"
 )
-X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))
-PAST = Returned(0, (1,))
+X = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(4))
+
+
+def sequence_call(sizes: Sequence[int], pasts: Sequence[int]) -> Call:
+    """Return calls with these numbers of tokens; each continues the past of an earlier call."""
+    chunks = X[:, : sum(sizes)].split([*sizes], 1)
+    then = [FollowUp((x, Returned(past, (1,)))) for x, past in zip(chunks[1:], pasts, strict=True)]
+    return Call(Build("Cached", (8,)), chunks[:1], returns=CACHED.form, then=tuple(then))
+
+
 # Three tokens, then two, then the same past continued in another way, then one more after that.
-CALL = Call(
-    Build("Cached", (8,)),
-    (X[:, :3],),
-    returns=CACHED.form,
-    then=(
-        FollowUp((X[:, 3:5], PAST)),
-        FollowUp((X[:, 5:7], PAST)),
-        FollowUp((X[:, 6:7], Returned(2, (1,)))),
-    ),
-)
+SEQUENCE = sequence_call((3, 2, 2, 1), (0, 0, 2))
+SHAPES = [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
 KEEPS = """
 import math, torch
 from torch import nn
@@ -128,127 +136,73 @@ class Cached(nn.Module):
         weights = (q @ k.mT).masked_fill(~visible, -math.inf).softmax(-1)
         return (weights @ k).transpose(1, 2).flatten(2), seen
 """
-AGAIN = KEEPS.replace("(x, seen))", "(seen, seen))").replace(
-    "new, keys = x.shape", "new, keys = seen.shape"
+AGAIN = (
+    KEEPS.replace("(x, seen))", "(seen, seen))")
+    .replace("new, keys = x.shape", "new, keys = seen.shape")
+    .replace("flatten(2), seen", "flatten(2)[:, -x.shape[1]:], seen")
 )
-AGAIN = AGAIN.replace("flatten(2), seen", "flatten(2)[:, -x.shape[1]:], seen")
-FUSED = KEEPS.replace("return (weights @ k)", "return (visible.to(q) @ k)").replace(
-    "weights = ", "# "
-)
-
-
-def follow_calls(source: str) -> Traced:
-    namespace: dict[str, object] = {}
-    exec(compile(source, "a.py", "exec"), namespace)
-    return trace(namespace, TraceCall(CALL, TABLES, TIMES), "a.py")
+FUSED = KEEPS.replace("(weights @ k)", "(visible.to(q) @ k)").replace("weights = ", "# ")
 
 
 @pytest.fixture(scope="module")
-def example() -> Example:
-    """The sequence, with the outputs of the right attempt."""
-    reference = follow_calls(KEEPS)
-    outputs = [
-        y for index in range(0, 8, 2) if (y := reference.reply.outputs[index].tensor) is not None
-    ]
+def example():
+    """The sequence, with the outputs and the weights of the right attempt."""
+    reference = traced(KEEPS, SEQUENCE)
     axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
-    examples = [
-        Example(CALL, y, True, CACHED, axes, output_index=2 * i, label=f"y of call {i + 1}")
-        for i, y in enumerate(outputs)
+    calls = [
+        Example(SEQUENCE, output.tensor, True, CACHED, axes, output_index=i, label=f"y of {i}")
+        for i, output in enumerate(reference.reply.outputs)
+        if i % 2 == 0
     ]
-    return replace(examples[0], further_outputs=tuple(examples[1:]))
+    whole = replace(calls[0], further_outputs=tuple(calls[1:]))
+    return replace(whole, shares=weights_by_call(whole, reference))
 
 
 def call_pictures(example: Example, source: str) -> list[Picture]:
-    return [
-        picture
-        for picture in pictures_of(example, follow_calls(source))
-        if ", call " in picture.title
-    ]
+    pictures = pictures_of(example, traced(source, SEQUENCE))
+    return [picture for picture in pictures if ", call " in picture.title]
 
 
-def test_the_keys_are_those_of_the_past_that_is_continued(example):
-    assert sides_of(example) == [(3, 3), (2, 5), (2, 5), (1, 6)]
-
-
-def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example):
-    call_weights = [
-        weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None
-    ]
-    assert [weights.shape for weights in call_weights] == [
-        (2, 3, 3),
-        (2, 2, 5),
-        (2, 2, 5),
-        (2, 1, 6),
-    ]
-    for weights in call_weights:
+def test_each_call_has_a_table_with_the_triangle_at_the_lower_right(example):
+    """The keys of a call are those of the past that it continues, and its own."""
+    assert sides_of(example) == [shape[1:] for shape in SHAPES]
+    assert [weights.shape for weights in example.shares] == SHAPES
+    for weights in example.shares:
         new, keys = weights.shape[1:]
-        hidden = torch.ones(new, keys, dtype=torch.bool).triu(keys - new + 1)
-        assert torch.equal(weights[0] == 0, hidden)
-    assert not torch.equal(call_weights[1], call_weights[2])  # two futures of one past
+        assert torch.equal(weights[0] == 0, torch.ones(new, keys).triu(keys - new + 1) > 0)
 
 
 @pytest.mark.parametrize(
-    "source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"]
+    "source",
+    [pytest.param(KEEPS, id="keys are kept"), pytest.param(AGAIN, id="all is computed again")],
 )
-def test_the_weights_of_each_call_are_drawn(example, source):
-    pictures = call_pictures(example, source)
-    assert [picture.title for picture in pictures] == [
-        f"your weights in Cached, call {n}" for n in range(1, 5)
-    ]
-    assert {(picture.rows, picture.columns) for picture in pictures} == {
-        ("new query", "key so far")
-    }
-    for picture, weights in zip(
-        pictures, weights_by_call(example, follow_calls(KEEPS)), strict=True
-    ):
+def test_right_weights_of_each_call_are_drawn_alone(example, source):
+    for n, picture in enumerate(call_pictures(example, source)):
+        assert picture.title == f"your weights in Cached, call {n + 1}"
+        assert (picture.rows, picture.columns) == ("new query", "key so far")
+        assert (picture.words, picture.differs) == ("2 heads, as expected", False)
         assert [panel.title for panel in picture.panels] == ["head 0", "head 1"]
-        assert weights is not None
-        torch.testing.assert_close(
-            torch.stack([p.values for p in picture.panels if p.values is not None]), weights
-        )
+        values = torch.stack([panel.values for panel in picture.panels])
+        torch.testing.assert_close(values, example.shares[n])
+    assert n == 3
 
 
-def with_shares(example: Example) -> Example:
-    """The example, with the weights of the right attempt as the expected ones."""
-    return replace(example, shares=weights_by_call(example, follow_calls(KEEPS)))
-
-
-def test_right_weights_of_a_recorded_call_are_shown_alone(example):
-    pictures = call_pictures(with_shares(example), KEEPS)
-    assert [picture.words for picture in pictures] == ["2 heads, as expected"] * 4
-    assert not any(picture.differs for picture in pictures)
-
-
-def test_wrong_weights_of_a_recorded_call_stand_beside_the_expected_ones(example):
+def test_wrong_weights_of_a_call_stand_beside_the_expected_ones(example):
     wrong_source = KEEPS.replace("tril(keys - new)", "tril()")
-    with_expected = with_shares(example)
-    without_past, *with_past = call_pictures(with_expected, wrong_source)
+    without_past, *with_past = call_pictures(example, wrong_source)
     assert without_past.words == "2 heads, as expected", "without a past both masks are equal"
-    for picture, expected in zip(with_past, with_expected.shares[1:], strict=True):
+    for picture, expected in zip(with_past, example.shares[1:], strict=True):
         assert picture.words == "the weights of 2 of 2 heads are not as expected"
-        assert (picture.differs, picture.rows, picture.columns) == (
-            True,
-            "new query",
-            "key so far",
-        )
+        assert picture.differs
         titles = [f"head {h}, {side}" for h in (0, 1) for side in ("expected", "yours")]
         assert [panel.title for panel in picture.panels] == titles
-        assert expected is not None
         for panel, table in zip(picture.panels[::2], expected, strict=True):
             assert torch.equal(panel.values, table)
 
 
-def test_weights_that_a_right_attempt_computes_in_another_way_are_not_called_wrong(
-    example,
-):
-    with_expected = with_shares(example)
-    mirrored = tuple(None if table is None else table.flip(-1) for table in with_expected.shares)
-    assert {
-        picture.words for picture in call_pictures(replace(with_expected, shares=mirrored), KEEPS)
-    } == {"2 heads"}
-
-
-ONE_CALL = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
+def test_weights_that_are_computed_in_another_way_are_not_called_wrong(example):
+    mirrored = replace(example, shares=tuple(table.flip(-1) for table in example.shares))
+    assert {picture.words for picture in call_pictures(mirrored, KEEPS)} == {"2 heads"}
 
 
 @pytest.mark.parametrize(
@@ -259,43 +213,31 @@ ONE_CALL = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
     ],
 )
 def test_a_head_that_was_not_computed_is_expected(heads, words):
-    axes = replace(AXES, sizes={**AXES.sizes, "nh": heads, "C": 12}, packed=frozenset({"C"}))
-    namespace: dict[str, object] = {}
+    axes = Axes({**AXES.sizes, "nh": heads, "C": 12}, packed=frozenset({"C"}))
     body = "return (q[:, 0] @ q[:, 0].mT).masked_fill(hidden, -math.inf).softmax(-1) @ q[:, 0]"
-    exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
-    traced = trace(namespace, TraceCall(Call("f", (Q,)), TABLES, TIMES), "a.py")
-    with_expected = Example(Call("f", (Q,)), Q, True, ONE_CALL, axes, shares=(expected_weights(),))
-    picture = pictures_of(with_expected, traced)[0]
+    signature = parse_signature("(q: (B, nh, T, hd)) -> (B, nh, T, hd)")
+    example = Example(CALL, Q, True, signature, axes, shares=(WEIGHTS,))
+    picture = pictures_of(example, traced(HEAD + body, CALL))[0]
     assert picture.words == words
     titles = [f"head {h}, expected, and none of yours" for h in (1, 2)]
     assert [panel.title for panel in picture.panels] == titles
 
 
-def sequence(*sizes: int) -> Example:
-    """Chunks of these sizes, one after the other."""
-    x = torch.zeros(2, sum(sizes), 8)
-    then = tuple(FollowUp((x[:, :n], Returned(i, (1,)))) for i, n in enumerate(sizes[1:]))
-    call = Call(Build("Cached", (8,)), (x[:, : sizes[0]],), returns=CACHED.form, then=then)
-    return Example(call, x, True, CACHED, Axes({"B": 2, "T": sizes[0], "C": 8, "nh": 2, "hd": 4}))
-
-
 @pytest.mark.parametrize(("sizes", "shows"), [((3, 2), True), ((5, 1, 1), False), ((3,), False)])
-def test_sequences_are_chosen_that_show_the_triangle(sizes, shows):
-    assert shows_a_triangle(sequence(*sizes)) is shows
+def test_sequences_that_show_the_triangle_are_chosen(sizes, shows):
+    axes = Axes({"B": 2, "T": sizes[0], "C": 8, "nh": 2, "hd": 4})
+    call = sequence_call(sizes, range(len(sizes) - 1))
+    assert shows_a_triangle(Example(call, X, True, CACHED, axes)) is shows
 
 
-def test_where_no_weights_are_seen_nothing_is_drawn(example):
+def test_without_weights_nothing_is_drawn(example):
     assert call_pictures(example, FUSED) == []
 
 
 def test_keys_as_many_as_channels_are_not_taken_for_weights(example):
-    alike = replace(example, axes=replace(example.axes, sizes={**example.axes.sizes, "hd": 5}))
-    assert [weights is None for weights in weights_by_call(alike, follow_calls(KEEPS))] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    axes = replace(example.axes, sizes={**example.axes.sizes, "hd": 5})
+    weights = weights_by_call(replace(example, axes=axes), traced(KEEPS, SEQUENCE))
+    assert [table is None for table in weights] == [shape[2] == 5 for shape in SHAPES]
 
 
 def test_an_argument_with_no_axis_but_the_batch_has_no_addresses():

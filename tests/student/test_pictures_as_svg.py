@@ -1,8 +1,7 @@
-"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same
-in words.
-"""
+"""Pictures as SVG in a page: how each number is drawn, in colours, sizes and words."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -51,28 +50,30 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize(
-    ("picture", "cells"),
+    ("kind", "rows", "cells"),
     [
         (
-            picture_of([2.0, -1.0], [0.0, -INF]),
+            "numbers",
+            [[2.0, -1.0], [0.0, -INF]],
             {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
         ),
         (
-            picture_of([1.0, 0.25], [0.0, NAN], kind="weights"),
+            "weights",
+            [[1.0, 0.25], [0.0, NAN]],
             {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1},
         ),
-        (picture_of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
+        ("mask", [[1.0, 0.0], [1.0, 1.0]], {(BLUE, "1"): 3, ("none", "None"): 1}),
         (
-            picture_of([4.0, -1.0], [0.0, NAN], kind="difference"),
+            "difference",
+            [[4.0, -1.0], [0.0, NAN]],
             {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1},
         ),
-        (picture_of([0.0, 0.0]), {}),
-        (picture_of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
+        ("numbers", [[0.0, 0.0]], {}),
+        ("numbers", [[INF, -1.0]], {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
     ],
-    ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"],
 )
-def test_a_cell_has_the_colour_of_its_number(picture, cells):
-    assert inks(picture) == cells
+def test_a_cell_has_the_colour_of_its_number(kind, rows, cells):
+    assert inks(picture_of(*rows, kind=kind)) == cells
 
 
 def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
@@ -88,59 +89,30 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
     )
 
 
-def addresses(*places: int) -> Picture:
-    expected, actual = torch.tensor([[0, 1, 100, 101]]), torch.tensor([places])
+def addresses(*actual: int) -> Picture:
+    """Return the picture of these addresses, in channels 4 to 7, where 0, 1, 100, 101 are right."""
     panels = [
-        Panel(name, table, "addresses", table % 100)
-        for name, table in (("expected", expected), ("yours", actual))
+        Panel(title, torch.tensor([places]), "addresses", torch.tensor([places]) % 100)
+        for title, places in (("expected", (0, 1, 100, 101)), ("yours", actual))
     ]
     return Picture("split(x)", "", tuple(panels), "token", "channel", start=(0, 4))
 
 
-def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected():
-    assert texts(addresses(0, 100, 1, -1), 1) == [
-        "yours",
-        "0",
-        "100✗",
-        "1✗",
-        "?✗",
-        "0",
-        "4",
-        "5",
-        "6",
-        "7",
-    ]
-    assert texts(addresses(0, 1, 100, 101))[1:5] == ["0", "1", "100", "101"]
-    assert inks(addresses(0, 1, 100, 101)) == {
-        (f"var({HEAD_COLOURS[0]})", "None"): 2,
-        (f"var({HEAD_COLOURS[1]})", "None"): 2,
-    }
-    assert legend(addresses(0, 1, 100, 101)).endswith(
-        "Numbers are addresses, 100·token + channel; colours are heads."
-    )
+def test_an_address_has_the_colour_of_its_head_and_a_wrong_one_a_mark():
+    wrong, right = addresses(0, 100, 1, -1), addresses(0, 1, 100, 101)
+    assert texts(wrong, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
+    assert texts(right)[1:5] == ["0", "1", "100", "101"]
+    colours = {(f"var({colour})", "None"): 2 for colour in HEAD_COLOURS[:2]}
+    assert inks(right) == colours
+    words = "Numbers are addresses, 100·token + channel; colours are heads."
+    assert legend(right).endswith(words)
     assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
 
 
 def test_rows_and_columns_have_their_names_or_every_fifth_position():
-    named = Picture(
-        "",
-        "",
-        (Panel("head 0", torch.rand(5, 5), "weights"),),
-        *SIDES,
-        tokens=("", "a<b", "", "", "c"),
-    )
-    assert texts(named) == ["head 0", "a<b", "c", "a<b", "c"]
-    assert texts(picture_of(*[[0.0] * 24] * 3)) == [
-        "yours",
-        "0",
-        "1",
-        "2",
-        "0",
-        "5",
-        "10",
-        "15",
-        "20",
-    ]
+    named = replace(picture_of(*[[0.0] * 5] * 5), tokens=("", "a<b", "", "", "c"))
+    assert texts(named) == ["yours", "a<b", "c", "a<b", "c"]
+    assert texts(picture_of(*[[0.0] * 24] * 3)) == ["yours", *"012", "0", "5", "10", "15", "20"]
 
 
 def test_a_picture_has_a_name_and_nothing_gets_out_of_it():
