@@ -1,4 +1,4 @@
-"""What authors of checks and mutants import: asserts, edits, and fingerprints of answers."""
+"""The imports of checks and mutants: asserts, edits, and fingerprints of answers."""
 
 import resource
 

@@ -1,4 +1,4 @@
-"""The conditions that a function weighs what it is given, on weights that are known."""
+"""The conditions that a function weighs its arguments, on known weights."""
 
 import pytest
 import torch

@@ -71,7 +71,7 @@ def test_private_names_are_no_calls(name):
 )
 def test_an_answer_is_used_like_its_tensor(use, value):
     assert torch.equal(use(FILE.double(X)), value)
-    with pytest.raises(AttemptRaised) as caught:  # and without one, its exception is told
+    with pytest.raises(AttemptRaised) as caught:
         use(file_with(broken=lambda x: x.nothing).broken(X))
     assert caught.value.raised.type == "AttributeError"
 
@@ -209,10 +209,10 @@ def arguments(draw):
 )
 def test_a_contract_accepts_a_right_function_and_names_a_fault(name, fault, evidence, suspect):
     (requirement,) = function_contract(arguments, **{name: ""})
-    right = file_with(f=attend)
-    requirement(right, right, Draw(1))
+    reference = file_with(f=attend)
+    requirement(reference, reference, Draw(1))
     with pytest.raises(CheckFailed, match=re.escape(evidence)) as caught:
-        requirement(file_with(f=fault), right, Draw(1))
+        requirement(file_with(f=fault), reference, Draw(1))
     assert caught.value.suspect == suspect
 
 

@@ -1,4 +1,4 @@
-"""What counts in the end: due dates, decisions in overrides.yaml, and how each changes a result."""
+"""Final scores: due dates, decisions in overrides.yaml, and how each changes a result."""
 
 import json
 import re
@@ -112,9 +112,9 @@ def test_a_decision_changes_what_a_late_hand_in_counts(decide, rows, points, say
 @pytest.mark.parametrize(
     ("late", "words", "is_told"),
     [
-        # of these there may be as many as students
+        # a whole class may have unknown times
         (False, "handed in at an unknown time: not counted as late", False),
-        # these few an instructor wants to see
+        # an instructor wants to see these few
         (True, "Canvas says late, and not by how much: nothing is taken off", True),
     ],
 )
@@ -433,10 +433,10 @@ def test_a_duration_is_a_number_of_units(units, seconds, number, space):
         assert duration(f"{number}{space}{unit}") == timedelta(seconds=number * seconds)
 
 
-def counted_with(due: datetime, policy: LatePolicy, handed_in: datetime | str):
+def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | str):
     """Return the final result of a hand-in, where the clock of Berlin counts the days."""
     return final(
-        result(str(handed_in)), Decisions(BERLIN, {"averages": Dates(due, policy, BERLIN)})
+        result(str(handed_in)), Decisions(BERLIN, {"averages": Dates(due_date, policy, BERLIN)})
     )
 
 
@@ -447,10 +447,10 @@ def counted_with(due: datetime, policy: LatePolicy, handed_in: datetime | str):
     st.sampled_from([0, 1, 1799, 1800, 1801, 3600, 3601, 82800, 82801]),
     st.tuples(st.sampled_from([0, 30, 9999]), st.integers(0, 99), st.integers(0, 100)),
 )
-def test_each_day_by_the_local_clock_costs_its_share(due, days_later, seconds_later, policy):
+def test_each_day_by_the_local_clock_costs_its_share(deadline, days_later, seconds_later, policy):
     """Clocks go back on 25 October and forward on 29 March."""
     grace, per_day, at_most = policy
-    due_date, delay = moment(due, BERLIN), timedelta(days_later, seconds_later)
+    due_date, delay = moment(deadline, BERLIN), timedelta(days_later, seconds_later)
     late_policy = LatePolicy(grace=f"{grace} min", per_day=f"{per_day}%", at_most=f"{at_most}%")
     counted = counted_with(due_date, late_policy, due_date + delay)
     if delay <= timedelta(minutes=grace):
@@ -470,7 +470,7 @@ def test_each_day_by_the_local_clock_costs_its_share(due, days_later, seconds_la
 
 
 @pytest.mark.parametrize(
-    ("due", "handed_in", "words"),
+    ("deadline", "handed_in", "words"),
     [
         ("2026-12-01 18:00", "2026-12-01 18:00:00.2", "1 second after 18:00: 1 day late"),
         (
@@ -486,7 +486,7 @@ def test_each_day_by_the_local_clock_costs_its_share(due, days_later, seconds_la
         ("2026-10-26 20:00", "2026-10-28 20:01", "2 days 1 minute after 20:00: 3 days late"),
     ],
 )
-def test_a_delay_is_told_in_its_two_largest_units(due, handed_in, words):
+def test_a_delay_is_told_in_its_two_largest_units(deadline, handed_in, words):
     policy = LatePolicy(grace="0 min", per_day="0%")
-    counted = counted_with(moment(due, BERLIN), policy, handed_in)
+    counted = counted_with(moment(deadline, BERLIN), policy, handed_in)
     assert [adjustment.words for adjustment in counted.adjustments] == [words]

@@ -425,10 +425,10 @@ def test_a_text_that_is_no_signature_is_refused_with_an_example(text):
 )
 def test_a_wrong_signature_in_course_yaml_is_told_with_its_line(tiny_copy, new, says):
     path = tiny_copy / "course.yaml"
-    before, old, after = path.read_text().partition('"(x: (T,)) -> (T,)"')
+    head, old, tail = path.read_text().partition('"(x: (T,)) -> (T,)"')
     assert old
-    path.write_text(before + new + after)
-    line = before.count("\n") + 1
+    path.write_text(head + new + tail)
+    line = head.count("\n") + 1
     with pytest.raises(CourseError, match=f"course.yaml:({line}|{line - 1}): .*{says}"):
         load_course(tiny_copy)
 
@@ -483,7 +483,7 @@ OVERRIDES = """\
 - {student: bela, assignment: averages, due: 2026-12-03 18:00}
 """
 ROSTER = "id,name,section,email\nada,Ada Lovelace,A,ada@example.org\nbela,Béla,B,\n"
-# Values that YAML reads in a way of its own, one in a line.
+# Values that YAML reads in an unusual way, one in a line.
 VALUES = """\
 !!int ''
 !!float x
@@ -522,7 +522,7 @@ PIECES = st.sampled_from([*VALUES, *LONG, *"{}[]'\"|,:\t\r\0\ufeff\x85"]) | st.t
 
 @st.composite
 def contents(draw, text):
-    """Draw any bytes, or this text with one to four pieces in place of a part of it."""
+    """Draw any bytes, or this text with one to four parts replaced."""
     if draw(st.integers(0, 4)) == 0:
         return draw(st.binary() | st.text().map(str.encode))
     for _ in range(draw(st.integers(1, 4))):

@@ -1,6 +1,4 @@
-"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and
-by ear.
-"""
+"""A notebook as a page: executed, on a phone, in both colour schemes, and by axe."""
 
 import os
 import shutil
@@ -20,7 +18,7 @@ ASSIGNMENT = "multi_head_attention"
 STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
 EXECUTED = "04_reshape_dance"
 PHONE = 390
-# pale in its template, whatever a notebook holds
+# its template makes these pale
 NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
 WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
   if (e.getBoundingClientRect().right <= innerWidth + 1) return false;
@@ -32,9 +30,7 @@ WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the exercises with a page beside each notebook; one of them was solved and
-    executed.
-    """
+    """The folder of the exercises with a page beside each notebook. One was executed."""
     exporter = pytest.importorskip("nbconvert").HTMLExporter(
         template_name="lab", mathjax_url="data:,", require_js_url="data:,", mermaid_js_url="data:,"
     )

@@ -1,14 +1,15 @@
-"""The magics in a real kernel: one notebook, as a student runs it, and what its cells show."""
+"""The magics in a real kernel: a student runs one notebook, and its cells show the answers."""
 
 import os
 import re
 import shutil
-from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 
+from tests import make
 from tests.make import REPOSITORY, TINY
 
 CELLS = {
@@ -48,45 +49,45 @@ CELLS = {
     ),
     "ask": "%ask",
     "answer": "%ask AAAAA",
-    "ask by its command": "%course ask",
-    "done": "%course check",
     "ended": "import shutil; shutil.rmtree('fingerprints')\n%check",
 }
 
 
 @pytest.fixture(scope="module")
-def cell_outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """What each cell shows: its HTML and its text, or what it printed."""
+def cell_outputs(tmp_path_factory):
+    """The outputs of each cell by their types; printed text is plain text."""
     folder = tmp_path_factory.mktemp("class") / "mine"
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
+    averages = folder / "exercises" / "averages"
     for name in ("wrong", "right"):
-        saved = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS[name]}")]
-        )
-        nbformat.write(saved, folder / "exercises" / "averages" / f"{name}.ipynb")
+        (averages / f"{name}.ipynb").write_text(make.notebook(f"import torch\n\n{CELLS[name]}"))
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    where = {"metadata": {"path": str(folder / "exercises" / "averages")}}
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute(
-        env=environment
+    client = NotebookClient(
+        nbformat.v4.new_notebook(cells=cells),
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(averages)}},
     )
+    client.execute(env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
     assert (folder / ".course" / "hints.json").exists()
-    return {name: _outputs(cell) for name, cell in zip(CELLS, cells, strict=True)}
-
-
-def _outputs(cell: Any) -> dict[str, str]:
-    outputs: dict[str, str] = {}
-    for output in cell.outputs:
-        assert output.output_type in ("display_data", "stream"), output
-        outputs |= {"printed": output.text} if output.output_type == "stream" else dict(output.data)
+    outputs = {}
+    for name, cell in zip(CELLS, cells, strict=True):
+        outputs[name] = {}
+        for output in cell.outputs:
+            assert output.output_type in ("display_data", "stream"), output
+            is_printed = output.output_type == "stream"
+            outputs[name] |= {"text/plain": output.text} if is_printed else output.data
     return outputs
 
 
-def test_check_shows_what_course_check_prints_with_its_hint_folded(
-    cell_outputs,
-):
+@pytest.fixture(scope="module")
+def texts(cell_outputs):
+    """The text of each cell."""
+    return {name: output.get("text/plain", "") for name, output in cell_outputs.items()}
+
+
+def test_check_shows_the_text_of_course_check_with_its_hint_folded(cell_outputs):
     text, html = cell_outputs["check"]["text/plain"], cell_outputs["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
@@ -94,74 +95,58 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(
     assert html.index("<summary") < html.index("How many numbers are in the mean at position 0?")
 
 
-def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(cell_outputs):
-    assert "Nothing is written here yet." in cell_outputs["unsaved"]["printed"]
-    first, second = (cell_outputs[name]["printed"].splitlines() for name in ("hint", "hint again"))
-    # the first stands with %check
-    assert [line for line in first if line.startswith("Hint 2 of 3: ")]
-    assert [line for line in second if line.startswith("Hint 3 of 3: ")]
-    trace = cell_outputs["trace"]["printed"]
-    assert "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>" in " ".join(
-        trace.split()
-    )
-    assert "✗ returns (T): the right shape, other numbers" in trace
-    assert "The running mean" in cell_outputs["status"]["printed"]
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("unsaved", "Nothing is written here yet."),
+        ("hint", "\nHint 2 of 3: "),  # the first stands with %check
+        ("hint again", "\nHint 3 of 3: "),
+        ("trace", "✗ returns (T): the right shape, other numbers"),
+        ("status", "The running mean"),
+        ("train", "running_mean has no module to train"),
+        ("wrong usage", "No such command 'hind'"),
+        (
+            "unknown",
+            "course: there is no exercise 'median'; there are: running_mean.\nNext: %course status",
+        ),
+        ("check right", "✓ 01 The running mean"),
+        (
+            "ask unsaved",
+            "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
+            "Save it.\nNext: %ask",
+        ),
+    ],
+)
+def test_a_command_is_about_its_exercise_in_the_saved_notebook(texts, name, text):
+    assert text in texts[name]
 
 
-def test_every_command_that_is_told_is_one_of_a_cell(
-    cell_outputs,
-):
-    texts = {name: text for name, cell in cell_outputs.items() for text in cell.values()}
+def test_a_trace_names_its_lines_by_cells(texts):
+    line = "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>"
+    assert line in " ".join(texts["trace"].split())
+
+
+def test_every_next_command_is_one_of_a_cell(cell_outputs, texts):
     next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
-    commands = {name: steps[-1] for name, steps in next_steps.items() if steps}
-    expected = ("hint", "trace", "plot", "check", "ask by its command")
-    assert [name for name in expected if name not in commands] == []
-    assert [c for c in commands.values() if not re.search(r"(^|then: )[%!]\w", c)] == []
-    all_text = "".join(text for cell in cell_outputs.values() for text in cell.values())
-    assert re.findall(r".*(?<!%)\bcourse (?:check|hint|trace|ask|status)\b.*", all_text) == []
+    for name in ("hint", "trace", "plot", "check", "ask unsaved"):
+        assert next_steps[name]
+    for name, steps in next_steps.items():
+        assert not steps or re.search(r"(^|then: )[%!]\w", steps[-1]), name
+    for output in cell_outputs.values():
+        for text in output.values():
+            assert not re.search(r"(?<!%)\bcourse (?:check|hint|trace|ask|status)\b", text)
 
 
-def test_an_options_value_is_no_name_of_an_exercise(
-    cell_outputs,
-):
-    assert "running_mean has no module to train" in cell_outputs["train"]["printed"]
-
-
-def test_a_command_that_there_is_not_is_told(cell_outputs):
-    assert "No such command 'hind'" in cell_outputs["wrong usage"]["printed"]
-
-
-def test_an_exercise_that_there_is_not_is_one_sentence(
-    cell_outputs,
-):
-    says = "course: there is no exercise 'median'; there are: running_mean.\nNext: %course status"
-    assert cell_outputs["unknown"]["text/plain"] == says
-
-
-def test_a_students_random_numbers_are_left_alone(cell_outputs):
-    import torch
-
+def test_the_random_numbers_of_a_student_are_left_alone(texts):
     generator = torch.Generator().manual_seed(1)
-    assert float(cell_outputs["random"]["printed"]) == torch.rand((), generator=generator).item()
+    assert float(texts["random"]) == torch.rand((), generator=generator).item()
 
 
-def test_what_is_right_is_told_so(cell_outputs):
-    assert cell_outputs["check right"]["text/plain"].startswith("✓ 01 The running mean")
-
-
-def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(
-    cell_outputs,
-):
-    unsaved = (
-        "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\n"
-        "Save it.\nNext: %ask"
-    )
-    assert cell_outputs["ask unsaved"]["text/plain"] == unsaved
-    questions, answers = cell_outputs["ask"]["text/plain"], cell_outputs["answer"]["text/plain"]
+def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(texts):
+    questions, answers = texts["ask"], texts["answer"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions
     assert "It is " not in questions
     assert answers.count("✓ ") + answers.count("✗ ") == 5
-    assert [line for line in answers.splitlines() if line.startswith("Question ")] == [
-        line for line in questions.splitlines() if line.startswith("Question ")
-    ]
+    numbers = [re.findall(r"(?m)^Question .*", text) for text in (questions, answers)]
+    assert numbers[0] == numbers[1]

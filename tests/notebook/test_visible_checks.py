@@ -1,6 +1,4 @@
-"""The visible checks inside a notebook: what stands in the kernel is held against the recorded
-answers beside it.
-"""
+"""The visible checks in a notebook compare its functions with the recorded answers."""
 
 import sys
 import textwrap
@@ -39,7 +37,7 @@ def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named(
         check_notebook(
             "running_mean", {"running_mean": lambda x: running_mean(x) * 0 + x.cumsum(0) / len(x)}
         )
-    assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts what is longer
+    assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts longer lines
 
 
 def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_path, monkeypatch):

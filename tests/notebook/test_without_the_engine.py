@@ -1,6 +1,4 @@
-"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it,
-and all else runs.
-"""
+"""A notebook without the engine, as on Colab: one sentence says how to install it."""
 
 import json
 import shutil
@@ -57,49 +55,43 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder):
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = RIGHT
-    where = {"metadata": {"path": str(folder)}}
+    resources = {"metadata": {"path": str(folder)}}
     NotebookClient(
-        notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=where
+        notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=resources
     ).execute()
-    assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
-    outputs = [
-        (cell, output)
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
-    ]
-    assert [output.output_type for _, output in outputs if output.output_type == "error"] == []
-    (output,) = [output for cell, output in outputs if is_first(cell)]
-    assert output.text == "%check needs the engine; the last cells say how to install it.\n"
-    (output,) = [output for cell, output in outputs if is_visible_check(cell)]
-    assert (output.output_type, output.name, output.text) == ("stream", "stderr", SENTENCE)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    outputs = [output for cell in code for output in cell.outputs]
+    assert not any(output.output_type == "error" for output in outputs)
+    (first_output,) = (output for cell in code if is_first(cell) for output in cell.outputs)
+    assert first_output.text == "%check needs the engine; the last cells say how to install it.\n"
+    (last_output,) = (output for cell in code if is_visible_check(cell) for output in cell.outputs)
+    assert (last_output.output_type, last_output.name, last_output.text) == (
+        "stream",
+        "stderr",
+        SENTENCE,
+    )
 
 
-def test_nbgraders_validate_takes_it_for_no_success(folder):
-    """Where nothing was checked nobody is told that all the tests pass."""
+def test_nbgraders_validate_takes_it_for_a_failure(folder):
     validator = pytest.importorskip("nbgrader.validator").Validator()
     (failed,) = validator.validate(str(folder / "01_running_mean.ipynb"))["failed"]
     assert failed["raw_error"] == SENTENCE
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_other_cell_needs_it(path):
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    (checks,) = [cell for cell in notebook["cells"] if is_visible_check(cell)]
-    assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
-    assert is_first(notebook["cells"].pop(0))
-    notebook["cells"].remove(checks)
-    code = [
-        line for cell in notebook["cells"] if cell["cell_type"] == "code" for line in cell["source"]
-    ]
-    assert [line for line in code if "manyheads" in line] == []
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path):
+def test_only_the_first_cell_and_the_visible_checks_need_it(path):
+    """A grader reads nothing of these cells, even without their metadata."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     original = read_notebook(json.dumps(notebook)).text
-    for cell in notebook["cells"]:
+    cells = notebook["cells"]
+    (checks,) = filter(is_visible_check, cells)
+    assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
+    assert is_first(cells[0])
+    for cell in cells[1:]:
+        is_code = cell is not checks and cell["cell_type"] == "code"
+        assert not is_code or "manyheads" not in "".join(cell["source"])
+    for cell in cells:
         cell["metadata"] = {}
     bare = read_notebook(json.dumps(notebook)).text
     assert "manyheads" not in bare

@@ -1,4 +1,4 @@
-"""The exercises of the real course, and what is recorded of them."""
+"""The exercises of the real course, and their recorded calls."""
 
 from functools import cache
 

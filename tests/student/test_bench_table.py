@@ -13,7 +13,7 @@ from tests import make
 
 
 def bench_lines(missing: str = "") -> list[str]:
-    """Return the table of invented times: T by hand, and a quarter of it by SDPA.
+    """Return the table of invented times: SDPA takes a quarter of the time by hand.
 
     Args:
         missing: the reason why T = 4096 is left out, if it is.

@@ -40,7 +40,7 @@ def mutants(running_mean):
 
 @pytest.fixture
 def check_source(tiny, box, recording):
-    """Check a source in a process of its own."""
+    """Check a source in its own process."""
 
     def check(source: str) -> ExerciseResult:
         limits = tiny.limits.for_worker()
@@ -92,7 +92,7 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
 
 
 @pytest.mark.parametrize(
-    ("source", "outcomes", "named"),
+    ("source", "outcomes", "misconceptions"),
     [
         pytest.param(BY_SUMS, ["passed"] * 4, [], id="a right attempt"),
         pytest.param(
@@ -122,10 +122,10 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
         pytest.param(CLASS["cat"], ["crashed"] * 4, [], id="an attempt that ends its process"),
     ],
 )
-def test_a_file_is_checked_in_a_process_of_its_own(check_source, source, outcomes, named):
+def test_a_file_is_checked_in_a_process_of_its_own(check_source, source, outcomes, misconceptions):
     result = check_source(source)
     assert [check.outcome for check in result.checks] == outcomes
-    assert names(result) == named
+    assert names(result) == misconceptions
     assert result.score == outcomes.count("passed")
 
 
@@ -171,11 +171,11 @@ def test_the_file_holds_no_code(tiny):
     body = json.loads(header["__metadata__"]["body"])
     statements = [text for text in texts_in(body) if "\n" in text or is_code(text)]
     assert statements == []
-    everything = "\n".join(texts_in(body))
+    recorded_text = "\n".join(texts_in(body))
     for path in tiny.hidden_files():
         lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
         code = [line for line in lines if len(line) > 20 and '"""' not in line]
-        assert path.suffix != ".py" or [line for line in code if line in everything] == []
+        assert path.suffix != ".py" or [line for line in code if line in recorded_text] == []
 
 
 def is_code(text: str) -> bool:
@@ -240,19 +240,19 @@ def test_a_check_without_recorded_answers_is_left_to_the_grading(recording, righ
 
 
 def test_the_last_check_runs_only_if_all_others_pass(recording, mutants, right_namespace):
-    last = recording.visible[-1]
-    changed = with_check(recording, last.id, is_last=True)
+    last_check = recording.visible[-1]
+    changed = with_check(recording, last_check.id, is_last=True)
     result = check_namespace(changed, right_namespace)
-    assert last.id in {check.id for check in result.checks}
+    assert last_check.id in {check.id for check in result.checks}
     verdicts = set()
     for mutant in mutants:
         baseline = check_namespace(recording, mutant.namespace)
         fails_another = any(
-            check.outcome != "passed" for check in baseline.checks if check.id != last.id
+            check.outcome != "passed" for check in baseline.checks if check.id != last_check.id
         )
         result = check_namespace(changed, mutant.namespace)
         ends = {check.id: (check.outcome, check.max_score) for check in result.checks}
-        assert (ends[last.id] == ("skipped", last.points)) is fails_another
+        assert (ends[last_check.id] == ("skipped", last_check.points)) is fails_another
         assert (result.unseen, result.max_score) == (0, baseline.max_score)
         verdicts.add(fails_another)
     assert True in verdicts

@@ -1,4 +1,4 @@
-"""What is said about a followed call: its lines, its loops, and where each number came from."""
+"""The explanation of a call: its lines, its loops, and where each number came from."""
 
 import re
 
@@ -63,8 +63,8 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain):
     assert lines(split)[0].code == "x = x.view(B, T, n_head, C // n_head)  # (B, T, nh, hd)"
     assert (view.name, view.takes, view.gives) == ("view", "(B, T, C)", "(B, T, nh, hd)")
     assert (transpose.gives, transpose.data) == ("(B, nh, T, hd)", "view, not contiguous")
-    kinds = [operation.data for operation in lines(merge)[0].operations]
-    assert kinds == ["view, not contiguous", "copy", "view"]
+    data = [operation.data for operation in lines(merge)[0].operations]
+    assert data == ["view, not contiguous", "copy", "view"]
     assert merge.returned == "returns (B, T, C): the right numbers"
 
 
@@ -195,7 +195,8 @@ def split_heads(x, n_head): return layer(x)  # \x1b[2J
     split, _ = explain("reshape_dance", source)
     names = [operation.name for operation in operations(split)]
     assert names == [" [2Jgone"]
-    assert all(text.isprintable() for text in [*names, *(line.code for line in lines(split))])
+    codes = [line.code for line in lines(split)]
+    assert "".join(names + codes).isprintable()
 
 
 def test_numbers_are_kept_on_demand(explain):
@@ -268,7 +269,7 @@ MOVED = "T is no longer T: a step along it was "
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "says"),
+    ("name", "shape", "new_shape", "says"),
     [
         pytest.param("reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), MOVED, id="q, k and v at once"),
         pytest.param("view", (B, T, C), (B * NH, T, HD), MOVED, id="batch and heads in one axis"),
@@ -280,9 +281,9 @@ MOVED = "T is no longer T: a step along it was "
         pytest.param("view", (3, T, 3 * C), (T * 3, 3, C), "", id="another axis than the tokens"),
     ],
 )
-def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
-    tensors = [(TensorInfo(shape, "float32", True),) for shape in (before, after)]
-    axes = Axes({**AXES.sizes, "B": before[0]})
+def test_a_view_that_moves_tokens_is_doubted(name, shape, new_shape, says):
+    tensors = [(TensorInfo(size, "float32", True),) for size in (shape, new_shape)]
+    axes = Axes({**AXES.sizes, "B": shape[0]})
     warning = view_warning(Step(name, (1,), (0,), *tensors), axes)
     assert warning.startswith(says)
     assert bool(warning) == bool(says)

@@ -115,8 +115,10 @@ X = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(4))
 def sequence_call(sizes: Sequence[int], pasts: Sequence[int]) -> Call:
     """Return calls with these numbers of tokens; each continues the past of an earlier call."""
     chunks = X[:, : sum(sizes)].split([*sizes], 1)
-    then = [FollowUp((x, Returned(past, (1,)))) for x, past in zip(chunks[1:], pasts, strict=True)]
-    return Call(Build("Cached", (8,)), chunks[:1], returns=CACHED.form, then=tuple(then))
+    follow_ups = [
+        FollowUp((x, Returned(past, (1,)))) for x, past in zip(chunks[1:], pasts, strict=True)
+    ]
+    return Call(Build("Cached", (8,)), chunks[:1], returns=CACHED.form, then=tuple(follow_ups))
 
 
 # Three tokens, then two, then the same past continued in another way, then one more after that.
@@ -154,8 +156,8 @@ def example():
         for i, output in enumerate(reference.reply.outputs)
         if i % 2 == 0
     ]
-    whole = replace(calls[0], further_outputs=tuple(calls[1:]))
-    return replace(whole, shares=weights_by_call(whole, reference))
+    sequence = replace(calls[0], further_outputs=tuple(calls[1:]))
+    return replace(sequence, shares=weights_by_call(sequence, reference))
 
 
 def call_pictures(example: Example, source: str) -> list[Picture]:

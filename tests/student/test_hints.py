@@ -47,7 +47,7 @@ def hint_on(tmp_path):
     return lambda result: next_hint(attempt, result)
 
 
-def wrong(*functions: str, evidence: str = "", **named: str) -> ExerciseResult:
+def wrong_result(*functions: str, evidence: str = "", **misconceptions: str) -> ExerciseResult:
     """Return a result in which these functions are wrong, with misconceptions by function."""
     checks = [make.check(name, evidence=evidence, function=name) for name in functions]
     states = (
@@ -55,12 +55,13 @@ def wrong(*functions: str, evidence: str = "", **named: str) -> ExerciseResult:
         for name in functions
     )
     diagnosis = (
-        Diagnosed(id=id_, title=f"{id_}.", hint="", function=name) for name, id_ in named.items()
+        Diagnosed(id=id_, title=f"{id_}.", hint="", function=name)
+        for name, id_ in misconceptions.items()
     )
     return make.exercise("dance", *checks, functions=tuple(states), diagnosis=tuple(diagnosis))
 
 
-TWO = wrong("split", "merge", merge="missing", split="reversed")
+TWO = wrong_result("split", "merge", merge="missing", split="reversed")
 
 
 def test_the_hint_is_about_the_function_that_check_shows_first(hint_on):
@@ -72,13 +73,13 @@ def test_the_hint_is_about_the_function_that_check_shows_first(hint_on):
     ("earlier", "later"),
     [
         pytest.param(
-            wrong("split", split="interface"),
-            wrong("merge", merge="interface"),
+            wrong_result("split", split="interface"),
+            wrong_result("merge", merge="interface"),
             id="the same mistake in another function",
         ),
         pytest.param(
-            wrong("split", split="interface", evidence="the output differs"),
-            wrong(
+            wrong_result("split", split="interface", evidence="the output differs"),
+            wrong_result(
                 "split",
                 split="interface",
                 evidence="a tensor was expected; yours returned None",
@@ -155,18 +156,20 @@ def test_the_hint_is_about_a_function_that_is_not_there_yet(hint_on, functions, 
     ],
 )
 def test_a_hint_about_shapes_is_not_for_an_exception_of_another_kind(hint_on, evidence, hint):
-    assert hint in hint_on(wrong("split", evidence=evidence)).sentence
+    assert hint in hint_on(wrong_result("split", evidence=evidence)).sentence
 
 
 def test_another_exception_in_the_same_check_has_its_own_steps(hint_on):
     steps = []
-    for place in ("NameError on line 3", "TypeError on line 3", "TypeError on line 5"):
-        steps.append(hint_on(wrong("split", evidence=f"raised {place}: it")).sentence[:11])
+    for exception in ("NameError on line 3", "TypeError on line 3", "TypeError on line 5"):
+        steps.append(
+            hint_on(wrong_result("split", evidence=f"raised {exception}: it")).sentence[:11]
+        )
     assert steps == ["Hint 1 of 2", "Hint 1 of 2", "Hint 2 of 2"]
 
 
 @pytest.mark.parametrize(
-    ("named", "evidence", "title", "hint"),
+    ("misconception", "evidence", "title", "hint"),
     [
         (
             "interface",
@@ -262,11 +265,11 @@ def test_another_exception_in_the_same_check_has_its_own_steps(hint_on):
     ],
 )
 def test_check_status_and_hint_use_the_words_of_the_kind_of_mistake(
-    hint_on, named, evidence, title, hint
+    hint_on, misconception, evidence, title, hint
 ):
-    result = wrong("split", split=named, evidence=evidence)
+    result = wrong_result("split", split=misconception, evidence=evidence)
     shown_hint, (report,) = hint_on(result), function_reports(result)
     assert shown_hint.title.startswith(title)
     assert report.says.startswith(title)
     assert hint in shown_hint.sentence
-    assert title == f"{named}." or hint in report.hint
+    assert title == f"{misconception}." or hint in report.hint

@@ -12,7 +12,7 @@ from manyheads.student.bench_written_out_attention import Bench, BenchSetting, m
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
-pytestmark = pytest.mark.journey  # large matrices, in processes of their own
+pytestmark = pytest.mark.journey  # large matrices, in new processes
 
 
 def bench_of(*settings: BenchSetting, device: str = "cpu") -> Bench:
@@ -20,7 +20,7 @@ def bench_of(*settings: BenchSetting, device: str = "cpu") -> Bench:
 
 
 def numbers_of_process(code: str) -> list[int]:
-    """Return the numbers that a process prints, whose memory holds nothing of other tests.
+    """Return the numbers that a new process prints. Its memory holds nothing from other tests.
 
     Skips the test if the system does not tell a process its peak.
     """

@@ -98,7 +98,7 @@ def test_a_right_answer_stands_alone_and_a_wrong_one_beside_the_expected_one(dra
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "kind", "words"),
+    ("expected", "actual", "panel_kind", "words"),
     [
         ([1.0, -INF], [1.0, -1e30], "numbers", "as expected"),
         ([1.0, 0.0], [1.5, 0.0], "numbers", "the largest difference is 0.5"),
@@ -107,9 +107,9 @@ def test_a_right_answer_stands_alone_and_a_wrong_one_beside_the_expected_one(dra
         ([True, False], [True, True], "mask", "1 of 2 differ"),
     ],
 )
-def test_a_difference_is_told_in_words(expected, actual, kind, words):
+def test_a_difference_is_told_in_words(expected, actual, panel_kind, words):
     tables = torch.tensor([expected]), torch.tensor([actual])
-    picture = compare_tables("f(x)", *tables, "", "", kind)
+    picture = compare_tables("f(x)", *tables, "", "", panel_kind)
     assert (picture.words, picture.differs) == (words, words != "as expected")
 
 
@@ -176,7 +176,7 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources):
     ((picture,),) = draw_sources(make.CLASS["ben"])
     expected, yours, apart = (panel.values for panel in picture.panels)
     assert picture.title == "running_mean(x)"
-    torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all of them is right
+    torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all numbers is right
     torch.testing.assert_close(apart, (yours - expected).double())
 
 

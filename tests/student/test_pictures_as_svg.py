@@ -28,8 +28,8 @@ BLUE, ORANGE = f"var({MORE})", f"var({LESS})"
 STYLE = (REPOSITORY / "manyheads/report/pages/style.css").read_text(encoding="utf-8")
 
 
-def picture_of(*values: list[float], kind: str = "numbers") -> Picture:
-    return Picture("f(x)", "", (Panel("yours", torch.tensor(values), kind),), *SIDES)
+def picture_of(*values: list[float], panel_kind: str = "numbers") -> Picture:
+    return Picture("f(x)", "", (Panel("yours", torch.tensor(values), panel_kind),), *SIDES)
 
 
 def svg_root(picture: Picture, panel: int = 0) -> ElementTree.Element:
@@ -50,7 +50,7 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows", "cells"),
+    ("panel_kind", "rows", "cells"),
     [
         (
             "numbers",
@@ -72,8 +72,8 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
         ("numbers", [[INF, -1.0]], {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
     ],
 )
-def test_a_cell_has_the_colour_of_its_number(kind, rows, cells):
-    assert inks(picture_of(*rows, kind=kind)) == cells
+def test_a_cell_has_the_colour_of_its_number(panel_kind, rows, cells):
+    assert inks(picture_of(*rows, panel_kind=panel_kind)) == cells
 
 
 def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
@@ -84,7 +84,7 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
         "Rows: query position, columns: key position. Blue: up to 4, orange: down to −4. "
         "Difference: blue up to 5, orange down to −5."
     )
-    assert legend(picture_of([1.0, 0.0], kind="mask")).endswith(
+    assert legend(picture_of([1.0, 0.0], panel_kind="mask")).endswith(
         " Blue: seen. Hatched: hidden, or no number."
     )
 
@@ -92,26 +92,26 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
 def addresses(*actual: int) -> Picture:
     """Return the picture of these addresses, in channels 4 to 7, where 0, 1, 100, 101 are right."""
     panels = [
-        Panel(title, torch.tensor([places]), "addresses", torch.tensor([places]) % 100)
-        for title, places in (("expected", (0, 1, 100, 101)), ("yours", actual))
+        Panel(title, torch.tensor([row]), "addresses", torch.tensor([row]) % 100)
+        for title, row in (("expected", (0, 1, 100, 101)), ("yours", actual))
     ]
     return Picture("split(x)", "", tuple(panels), "token", "channel", start=(0, 4))
 
 
 def test_an_address_has_the_colour_of_its_head_and_a_wrong_one_a_mark():
-    wrong, right = addresses(0, 100, 1, -1), addresses(0, 1, 100, 101)
-    assert texts(wrong, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
-    assert texts(right)[1:5] == ["0", "1", "100", "101"]
+    moved, unmoved = addresses(0, 100, 1, -1), addresses(0, 1, 100, 101)
+    assert texts(moved, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
+    assert texts(unmoved)[1:5] == ["0", "1", "100", "101"]
     colours = {(f"var({colour})", "None"): 2 for colour in HEAD_COLOURS[:2]}
-    assert inks(right) == colours
+    assert inks(unmoved) == colours
     words = "Numbers are addresses, 100·token + channel; colours are heads."
-    assert legend(right).endswith(words)
+    assert legend(unmoved).endswith(words)
     assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
 
 
 def test_rows_and_columns_have_their_names_or_every_fifth_position():
-    named = replace(picture_of(*[[0.0] * 5] * 5), tokens=("", "a<b", "", "", "c"))
-    assert texts(named) == ["yours", "a<b", "c", "a<b", "c"]
+    sentence = replace(picture_of(*[[0.0] * 5] * 5), tokens=("", "a<b", "", "", "c"))
+    assert texts(sentence) == ["yours", "a<b", "c", "a<b", "c"]
     assert texts(picture_of(*[[0.0] * 24] * 3)) == ["yours", *"012", "0", "5", "10", "15", "20"]
 
 
@@ -161,7 +161,7 @@ def colours(text: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", [*dict.fromkeys([*HEAD_COLOURS, MORE, LESS, NO_HEAD])])
 def test_text_stands_out_on_every_colour_by_day_and_by_night(name):
-    """WCAG 2's ratio. A cell lets the paper through, whose contrast is larger."""
+    """WCAG 2's ratio. The paper shows through a cell, and has a larger contrast."""
 
     def light(colour: str) -> float:
         shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -171,8 +171,8 @@ def test_text_stands_out_on_every_colour_by_day_and_by_night(name):
     pages = colours(STYLE)
     assert len(pages[name[2:]]) == 2
     for ink, behind in zip(pages["ink"], pages[name[2:]], strict=True):
-        first, second = sorted((light(ink), light(behind)))
-        assert second / first >= 4.5, (name, ink, behind)
+        darker, lighter = sorted((light(ink), light(behind)))
+        assert lighter / darker >= 4.5, (name, ink, behind)
 
 
 @pytest.mark.parametrize("panels", range(1, 6))

@@ -121,8 +121,8 @@ def computed_answer(question_: Question) -> str:
 
 def test_the_right_option_is_what_the_code_does_and_stands_anywhere(ask):
     questions = ask()
-    for kind in (SHAPES, AXES, ORIGINS, EDITS):
-        for question_ in of_kind(kind, questions):
+    for phrase in (SHAPES, AXES, ORIGINS, EDITS):
+        for question_ in of_kind(phrase, questions):
             assert right_text(question_) == computed_answer(question_)
     assert len({question_.correct_index for question_ in questions}) == len(LETTERS)
 
@@ -147,8 +147,8 @@ def test_nothing_before_a_second_try_gives_the_answer_away(ask, id_):
             # [8, 2] may hold the 8
             assert correct not in feedback.plain or ORIGINS in question_.text
             assert not compares.search(feedback.plain)
-            shown = answer_lines(question_, letter, shows_right=True)
-            assert correct in "".join(line.plain for line in shown)
+            feedback_lines = answer_lines(question_, letter, shows_right=True)
+            assert correct in "".join(line.plain for line in feedback_lines)
 
 
 def test_comments_are_not_shown():
@@ -190,12 +190,14 @@ def merge_heads(y):
 """
 
 
+def lines_of(phrase: str, questions: list[Question]) -> set[str]:
+    """Return the lines that questions of one kind show, without their numbers."""
+    return {question_.code.partition(": ")[2] for question_ in of_kind(phrase, questions)}
+
+
 def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask):
     questions = ask(text=UNCLEAR)
-    shapes, axes, origins = (
-        {question_.code.partition(": ")[2] for question_ in of_kind(kind, questions)}
-        for kind in (SHAPES, AXES, ORIGINS)
-    )
+    shapes, axes, origins = (lines_of(phrase, questions) for phrase in (SHAPES, AXES, ORIGINS))
     assert shapes == {
         "return y.transpose(1, 2)",
         "scaled = (x * 1.0).view(B, T, n_head, hd)",
@@ -205,7 +207,7 @@ def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask):
     }
     assert axes == shapes
     assert origins <= shapes
-    # An edit may leave the new memory unset, whose numbers are chance.
+    # An edit may leave the new memory unset, and its numbers vary.
     assert set(map(right_text, of_kind(EDITS, questions))) == {RAISES, SHAPE}
 
 
@@ -214,11 +216,11 @@ def test_a_reply_of_another_form_has_no_outcome():
         reply = Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
         return outcome(reply, original)
 
-    ones = torch.ones(2, 3)
-    original = Reply(outputs=(Output(kind="tensor", tensor=ones),))
-    for tensor, expected in ((ones, NOTHING), (ones * 0, NUMBERS), (ones.T, SHAPE)):
+    x = torch.ones(2, 3)
+    original = Reply(outputs=(Output(kind="tensor", tensor=x),))
+    for tensor, expected in ((x, NOTHING), (x * 0, NUMBERS), (x.T, SHAPE)):
         assert outcome_of(tensor) == expected
-    for tensors in ([ones.bool()], [None], [torch.ones(())], [ones, ones]):
+    for tensors in ([x.bool()], [None], [torch.ones(())], [x, x]):
         assert outcome_of(*tensors) == ""
     assert outcome(None, original) == ""
     assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), original) == ""
@@ -246,10 +248,10 @@ def test_lines_of_a_notebook_are_called_by_their_cells(ask):
 
 def test_an_edit_that_never_ends_is_left_out(ask):
     mask = "return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
-    before, line, after = solution("causal_mask").partition(mask)
+    head, line, tail = solution("causal_mask").partition(mask)
     assert line
     loop = f"n = 0\n    while n < T:\n        n = n + 1\n    {mask.replace('T, T', 'n, n')}"
-    assert len(ask("causal_mask", before + loop + after, ASKED)) == ASKED
+    assert len(ask("causal_mask", head + loop + tail, ASKED)) == ASKED
 
 
 def test_no_line_of_the_reference_is_shown_of_another_attempt(ask):
@@ -258,16 +260,14 @@ def test_no_line_of_the_reference_is_shown_of_another_attempt(ask):
         for path in exercise_of(DANCE).right_attempts()
         if "einops" in (text := path.read_text())
     )
-    written, reference = (
-        {line.strip() for line in text.splitlines()} for text in (attempt, solution(DANCE))
-    )
-    hidden = [line for line in reference - written if len(line) > 20]
+    reference = map(str.strip, solution(DANCE).splitlines())
+    hidden = [line for line in reference if len(line) > 20 and line not in attempt]
     questions = ask(text=attempt)
     assert questions
     for question_ in questions:
         options = [option.text for option in question_.options]
-        shown = "\n".join([question_.code, question_.text, *options])
-        assert [line for line in hidden if line in shown] == []
+        question_text = "\n".join([question_.code, question_.text, *options])
+        assert [line for line in hidden if line in question_text] == []
 
 
 @pytest.mark.parametrize("letters", ["BADCA", "b, a, d, c, a"])

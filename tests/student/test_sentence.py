@@ -1,4 +1,4 @@
-"""Trained weights go into an attempt's module, and what its heads attend to is drawn."""
+"""The heads of an attempt's module, with trained weights, are drawn on a sentence."""
 
 import pytest
 import torch

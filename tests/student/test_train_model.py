@@ -1,4 +1,4 @@
-"""An attempt's own attention learns in a box, and every fault there is told in one sentence."""
+"""The attention of an attempt learns in a box, and each fault is one sentence."""
 
 import pytest
 import torch
