@@ -30,7 +30,6 @@ CELLS = {
     "hint again": "%course hint running_mean",
     "trace": "%course trace --values",
     "plot": "%course plot",
-    "status": "%course status",
     "train": "%course train --steps 5",
     "wrong usage": "%course hind",
     "unknown": "load_magics('median')\n%check",
@@ -102,7 +101,6 @@ def test_check_shows_the_text_of_course_check_with_its_hint_folded(cell_outputs)
         ("hint", "\nHint 2 of 3: "),  # the first stands with %check
         ("hint again", "\nHint 3 of 3: "),
         ("trace", "✗ returns (T): the right shape, other numbers"),
-        ("status", "The running mean"),
         ("train", "running_mean has no module to train"),
         ("wrong usage", "No such command 'hind'"),
         (
