@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,8 +29,11 @@ from ruamel.yaml.reader import ReaderError
 
 from ..box.worker.result_form import Form
 from ..files import CourseFault
+from ..printable_text import visible_line
 from .course_yaml_schema import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
 
+# a step of pydantic's location that is no key: function-after[check(), int]
+_VALIDATOR = re.compile(r"[a-z-]+\[.*")
 FIGURES = "figures"  # the name of a folder beside the lessons
 
 
@@ -425,8 +429,8 @@ def _error_message(error: ErrorDetails, model: type[BaseModel]) -> str:
     location = error.get("ctx", {}).get("place", error["loc"])
     input_value = error["input"]
     last_index = max((i for i, step in enumerate(location) if isinstance(step, int)), default=-1)
-    # pydantic's names of validators have brackets
-    key = ".".join(str(step) for step in location[last_index + 1 :] if "[" not in str(step))
+    steps = (visible_line(str(step)) for step in location[last_index + 1 :])
+    key = ".".join(step for step in steps if not _VALIDATOR.fullmatch(step))
     if error["type"] == "value_error":  # the message of our own validator
         return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
     if error["type"] == "tuple_type":

@@ -101,6 +101,7 @@ def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_c
             12,
             "deadline: there is no such key; there are id, title, was, points, hint",
         ),
+        ("limits:", '"\\x1b[2J\\na": 1\nlimits:', 2, "[2J a: there is no such key"),
         (
             "limits:",
             "late: {pr_day: 10%}\nlimits:",
