@@ -4,10 +4,11 @@ are.
 
 import sys
 import types
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from manyheads.checks.hidden_check import Layer
 from manyheads.checks.runner import LocalRecordingRunner
@@ -15,68 +16,170 @@ from manyheads.course import load_course
 from manyheads.diagnosis import metamorphic_relations as relations
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.check_attempt import check_attempt
+from tests.make import REPOSITORY, edit_text
 
-COURSE = load_course(Path(__file__).parents[2])
-ASSIGNMENT = COURSE.assignments[0]
-EXERCISE = next(exercise for exercise in ASSIGNMENT.exercises if exercise.id == "fused_qkv")
-RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
-HIDDEN = "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)"
+# What the reference answered, and what the attempt did; "" or False if the relation holds.
+Pairs = list[tuple[Tensor, Tensor]]
+Relation = Callable[[Pairs], str | bool]
 
 BEFORE = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])
 AFTER = torch.tensor([[1.0, 2.0], [3.0, 4.0], [7.0, 0.0]])  # an edit of the last token
 PEEKS = torch.tensor([[1.0, 2.0], [3.5, 4.0], [7.0, 0.0]])
-NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
+ALL, ALL_MOVED = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+DISTANCE = (BEFORE - AFTER).abs().max()
+PATHS = [(BEFORE, BEFORE), (AFTER, AFTER)]  # of two paths that are right
+CALM = torch.tensor([[[2.0, -1.0]]])  # an answer in eval mode
+
+# The least and the largest of many copies' answers, the sizes, and which are dropped alone.
+EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
+TOGETHER = EXTREMES * torch.tensor([1.0, 1.0, 1.0, 0.0])[:, None, None]
+RESCALED = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None]
+SURVIVED = torch.stack([*EXTREMES[:2], EXTREMES[:2].abs().amax(0), EXTREMES[3]])
+
+SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
+HIDDEN = torch.tensor([[False, True, True], [False, False, True]])
+WEIGHTS = SCORES.masked_fill(HIDDEN, -torch.inf).softmax(-1)
+MASKED = SCORES.masked_fill(HIDDEN, -torch.inf)
+FILLED = SCORES.masked_fill(HIDDEN, -7.3)
+
+
+def extremes(calm: Tensor, factor: float) -> Tensor:
+    """Return the least and the largest of what a dropout leaves of an answer in eval mode."""
+    scaled = factor * calm[0]
+    return torch.stack(
+        [scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)]
+    )
+
+
+def dropped(calm: Tensor, factor: float) -> Pairs:
+    """Return an answer in eval mode, and the extremes of a dropout by which it is scaled."""
+    return [(CALM, calm), (extremes(CALM, 4 / 3), extremes(calm, factor))]
+
+
+# What a relation says of these pairs.
+CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
+    relations.violates_causality: {
+        "right": ("", [(BEFORE, BEFORE), (AFTER, AFTER)]),
+        "scaled": ("", [(BEFORE, BEFORE * 9), (AFTER, AFTER * 9)]),
+        "peeks": (
+            "{edit} changes 1 of the 5 numbers of the answer that should not depend on it",
+            [(BEFORE, BEFORE * 9), (AFTER, PEEKS * 9)],
+        ),
+        "two calls that should give the same": (
+            "{edit} changes all 6 numbers of the answer that should not depend on it",
+            [(BEFORE, BEFORE), (BEFORE, BEFORE + 1)],
+        ),
+    },
+    relations.misses_an_effect: {
+        "right": ("", [(BEFORE, BEFORE), (AFTER, AFTER)]),
+        "does not see": (
+            "{edit} leaves numbers as they were that it should change",
+            [(BEFORE, BEFORE), (AFTER, BEFORE)],
+        ),
+        "every number moves": ("", [(ALL, ALL), (ALL_MOVED, ALL + 1)]),
+        "nothing moves at one index": (
+            "{edit} leaves numbers as they were that it should change",
+            [(ALL, ALL), (ALL_MOVED, ALL + torch.tensor([[0.0, 1.0]]))],
+        ),
+    },
+    relations.zeros_missed: {
+        "not 0": (
+            "the number that should be 0 has another value",
+            [(BEFORE, BEFORE), (AFTER, AFTER + torch.tensor([0.0, 0.3]))],
+        ),
+    },
+    relations.parts_differ: {
+        "scaled alike": ("", [(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]),
+        "scaled alone": (
+            "a part of the input gives something else when it stands alone",
+            [(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)],
+        ),
+    },
+    relations.difference_is_another: {
+        "right": ("", [*PATHS, (DISTANCE, DISTANCE)]),
+        "half of it": (
+            "the number that it gives is not the largest absolute difference of the two answers",
+            [*PATHS, (DISTANCE, DISTANCE / 2)],
+        ),
+        "nothing": (
+            "the number that it gives is 0, and the two answers differ",
+            [*PATHS, (DISTANCE, 0 * DISTANCE)],
+        ),
+        "signed": (
+            "the number that it gives is below 0, as no absolute difference is",
+            [*PATHS, (DISTANCE, -DISTANCE)],
+        ),
+        "the mean": (
+            "the number that it gives is the mean of the absolute differences, not the largest of "
+            "them",
+            [*PATHS, (DISTANCE, (BEFORE - AFTER).abs().mean())],
+        ),
+        "of wrong answers": ("", [PATHS[0], (AFTER, PEEKS), (DISTANCE, DISTANCE / 2)]),
+    },
+    relations.dropout_differs: {
+        "right": ("", dropped(CALM, 4 / 3)),
+        "of other values": ("", dropped(-3 * CALM, 4 / 3)),
+        "another rate": ("dropout", dropped(CALM, 2)),
+        "nothing dropped": ("dropout", dropped(-3 * CALM, 1)),
+        "no factor leads there, and other values": (
+            "",
+            [(CALM, 2 * CALM), (EXTREMES, 0 * EXTREMES)],
+        ),
+        "no factor leads there": ("dropout", [(CALM, CALM), (EXTREMES, 0 * EXTREMES)]),
+    },
+    relations.dropout_mask_differs: {
+        "scaled": ("", [(EXTREMES, RESCALED)]),
+        "none alone": ("never dropped, and they should be", [(EXTREMES, TOGETHER)]),
+        "each alone": ("are dropped, and they should not be", [(TOGETHER, EXTREMES)]),
+    },
+    relations.survivors_differ: {
+        "scaled": ("", [(EXTREMES, 3 * EXTREMES)]),
+        "of another tensor": (
+            "is it applied to the tensor that the docstring names?",
+            [(EXTREMES, SURVIVED)],
+        ),
+    },
+    relations.is_dropped_at_another_rate: {
+        "another rate": (True, dropped(3 * CALM, 1.25)),
+        "right": (False, dropped(3 * CALM, 4 / 3)),
+        "twice": (False, dropped(3 * CALM, 16 / 9)),
+        "what stays": (False, dropped(3 * CALM, 4)),
+        "scaled down": (False, dropped(3 * CALM, 0.75)),
+    },
+    relations.leaks_a_share: {
+        "a weak fill": (True, [(WEIGHTS, FILLED.softmax(-1))]),
+        "a number added": (True, [(WEIGHTS, (SCORES - 7.3 * HIDDEN).softmax(-1))]),
+        "right": (False, [(WEIGHTS, WEIGHTS)]),
+        "another axis": (False, [(WEIGHTS, FILLED.softmax(-2))]),
+        "another scale": (False, [(WEIGHTS, (2 * FILLED).softmax(-1))]),
+        "added after": (False, [(WEIGHTS, WEIGHTS + 0.1 * HIDDEN)]),
+        "another shape": (False, [(WEIGHTS, WEIGHTS[:, :2])]),
+    },
+    relations.fills_with_a_number: {
+        "a number": (True, [(MASKED, FILLED)]),
+        "right": (False, [(MASKED, MASKED)]),
+        "what stood there": (False, [(MASKED, SCORES)]),
+        "other numbers": (False, [(MASKED, 2 * FILLED)]),
+        "another shape": (False, [(MASKED, FILLED[:, :2])]),
+        "nothing is hidden": (False, [(SCORES, SCORES)]),
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("relation", "says", "pairs"),
     [
-        pytest.param(BEFORE, AFTER, "", id="right"),
-        pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-        pytest.param(
-            BEFORE * 9,
-            PEEKS * 9,
-            "{edit} changes 1 of the 5 numbers of the answer that should not depend on it",
-            id="peeks",
-        ),
-        pytest.param(
-            BEFORE,
-            BEFORE,
-            "{edit} leaves numbers as they were that it should change",
-            id="does not see",
-        ),
-        pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
+        pytest.param(relation, *case, id=f"{relation.__name__}: {title}")
+        for relation, cases in CASES.items()
+        for title, case in cases.items()
     ],
 )
-def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
-    answers = [(BEFORE, before), (AFTER, after)]
-    oracles = (
-        relations.zeros_missed,
-        relations.violates_causality,
-        relations.misses_an_effect,
-    )
-    assert next(filter(None, (says(answers) for says in oracles)), "") == said
-
-
-def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
-    before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
-    assert not relations.misses_an_effect([(before, before), (after, before + 1)])
-    assert relations.misses_an_effect(
-        [(before, before), (after, before + torch.tensor([[0.0, 1.0]]))]
-    )
-
-
-def test_two_calls_that_give_the_same_must_give_the_same() -> None:
-    message = "{edit} changes 1 of the 6 numbers of the answer that should not depend on it"
-    assert relations.violates_causality([(BEFORE, BEFORE), (BEFORE, AFTER)]) == message
-    message = "{edit} changes all 6 numbers of the answer that should not depend on it"
-    assert relations.violates_causality([(BEFORE, BEFORE), (BEFORE, BEFORE + 1)]) == message
-
-
-def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
-    assert relations.parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
-    message = "a part of the input gives something else when it stands alone"
-    assert relations.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == message
+def test_a_relation(relation: Relation, says: str | bool, pairs: Pairs) -> None:
+    message = relation(pairs)
+    if says and isinstance(says, str):
+        assert says in message
+    else:
+        assert message == says
 
 
 @pytest.mark.parametrize(
@@ -89,187 +192,49 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     ],
 )
 def test_answers_are_held_together_only_where_the_reference_relates_them(
-    other: torch.Tensor, related: bool
+    other: Tensor, related: bool
 ) -> None:
     assert relations.relation_applies(BEFORE, other) is related
 
 
+def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
+    assert relations.is_difference(BEFORE, AFTER, DISTANCE)
+    assert not relations.is_difference(BEFORE, AFTER, DISTANCE + 1)
+    # two paths that agree say nothing
+    assert not relations.is_difference(BEFORE, BEFORE, DISTANCE * 0)
+
+
 @pytest.mark.parametrize(
-    ("wrong", "fails_of_causality"),
+    ("change", "broken"),
     [
-        (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
-        (
-            RIGHT.replace(
-                "return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"
-            ),
-            set(),
+        pytest.param(("/ math.sqrt(self.head_dim)", ""), set(), id="not scaled"),
+        pytest.param(("self.proj(y))", "y)"), set(), id="not projected"),
+        pytest.param(
+            ("scores.masked_fill(~self.visible[:T, :T], -math.inf)", "scores"),
+            {"causal"},
+            id="not masked",
         ),
-        (RIGHT.replace(HIDDEN, ""), {"causal"}),
-        (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
-        (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
+        pytest.param(
+            ("weights @ v", "weights @ v.flip(0)"),
+            {"independent"},
+            id="another sequence's values",
+        ),
+        pytest.param(
+            ("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}, id="another shape"
+        ),
     ],
-    ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"],
 )
 def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
-    monkeypatch, wrong, fails_of_causality
-):
-    assert wrong != RIGHT
+    monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], broken: set[str]
+) -> None:
+    exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == "fused_qkv")
+    text = edit_text(exercise.solution.read_text(encoding="utf-8"), change)
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
-    exec(compile(wrong, "a.py", "exec", dont_inherit=True), vars(module))
-    recording = read(EXERCISE.fingerprints)
+    exec(compile(text, "a.py", "exec", dont_inherit=True), vars(module))
+    recording = read(exercise.fingerprints)
     causality = {check.id for check in recording.checks if check.layer == Layer.CAUSALITY}
-    failed = {
-        c.id
-        for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks
-        if c.outcome != "passed"
-    }
-    assert causality & failed == fails_of_causality
-    assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
-
-
-def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
-    number = (BEFORE - AFTER).abs().max()
-    assert relations.is_difference(BEFORE, AFTER, number)
-    assert not relations.is_difference(BEFORE, AFTER, number + 1)
-    # two paths that agree say nothing
-    assert not relations.is_difference(BEFORE, BEFORE, number * 0)
-    correct_pairs = [(BEFORE, BEFORE), (AFTER, AFTER)]
-    assert relations.difference_is_another([*correct_pairs, (number, number)]) == ""
-    assert relations.difference_is_another([*correct_pairs, (number, number / 2)]) == (
-        "the number that it gives is not the largest absolute difference of the two answers"
-    )
-    for actual, says in (
-        (0 * number, "0, and the two answers differ"),
-        (-number, "below 0, as no absolute difference is"),
-        (
-            (BEFORE - AFTER).abs().mean(),
-            "the mean of the absolute differences, not the largest of them",
-        ),
-    ):
-        assert (
-            relations.difference_is_another([*correct_pairs, (number, actual)])
-            == f"the number that it gives is {says}"
-        )
-    wrong_answers = [correct_pairs[0], (AFTER, PEEKS), (number, number / 2)]
-    assert relations.difference_is_another(wrong_answers) == ""
-
-
-def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
-    """The least and the largest of what a dropout leaves of an answer in eval mode."""
-    scaled = factor * calm[0]
-    return torch.stack(
-        [scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)]
-    )
-
-
-def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
-    expected = torch.tensor([[[2.0, -1.0]]])
-    recorded, actual = extremes(expected, 4 / 3), -3 * expected
-    assert relations.dropout_differs([(expected, expected), (recorded, recorded)]) == ""
-    pairs = [
-        (expected, actual),
-        (recorded, extremes(actual, 4 / 3)),
-    ]  # its values are another check's
-    assert relations.dropout_differs(pairs) == ""
-    for calm in (expected, actual):
-        for factor in (1.0, 2.0):
-            assert relations.dropout_differs([(expected, calm), (recorded, extremes(calm, factor))])
-
-
-def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
-    expected = torch.tensor([[[2.0, -1.0]]])
-    assert relations.dropout_differs([(expected, 2 * expected), (EXTREMES, 0 * EXTREMES)]) == ""
-    assert relations.dropout_differs([(expected, expected), (EXTREMES, 0 * EXTREMES)])
-
-
-EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
-
-
-def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
-    rescaled, together = (
-        EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None],
-        EXTREMES.clone(),
-    )
-    together[3] = 0
-    assert not relations.dropout_mask_differs([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in relations.dropout_mask_differs(
-        [(EXTREMES, together)]
-    )
-    assert "are dropped, and they should not be" in relations.dropout_mask_differs(
-        [(together, EXTREMES)]
-    )
-
-
-def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
-    rescaled, altered = 3 * EXTREMES, EXTREMES.clone()
-    altered[2] = altered[:2].abs().amax(0)
-    assert not relations.survivors_differ([(EXTREMES, rescaled)])
-    says = relations.survivors_differ([(EXTREMES, altered)])
-    assert says.endswith("is it applied to the tensor that the docstring names?")
-
-
-@pytest.mark.parametrize(
-    ("factor", "is_another"),
-    [(1.25, True), (4 / 3, False), (16 / 9, False), (4.0, False), (1.0, False), (0.75, False)],
-    ids=[
-        "another rate",
-        "the given one",
-        "twice",
-        "what stays is dropped",
-        "not scaled up",
-        "scaled down",
-    ],
-)
-def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(
-    factor: float, is_another: bool
-) -> None:
-    calm = torch.tensor([[[1.0, -2.0]]])
-    answers = [(calm, 3 * calm), (extremes(calm, 4 / 3), 3 * extremes(calm, factor))]
-    assert relations.is_dropped_at_another_rate(answers) is is_another
-
-
-SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
-HIDDEN_SCORES = torch.tensor([[False, True, True], [False, False, True]])
-WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
-
-
-@pytest.mark.parametrize(
-    ("found", "leaks"),
-    [
-        pytest.param(
-            SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1),
-            True,
-            id="a fill that is not low enough",
-        ),
-        pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
-        pytest.param(WEIGHTS, False, id="right"),
-        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
-        pytest.param(
-            (2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"
-        ),
-        pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
-        pytest.param(WEIGHTS[:, :2], False, id="another shape"),
-    ],
-)
-def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
-    assert relations.leaks_a_share([(WEIGHTS, found)]) is leaks
-
-
-@pytest.mark.parametrize(
-    ("found", "fills"),
-    [
-        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
-        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
-        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
-        pytest.param(SCORES, False, id="what stood there"),
-        pytest.param(
-            (2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"
-        ),
-        pytest.param(SCORES[:, :2], False, id="another shape"),
-    ],
-)
-def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
-    expected = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
-    assert relations.fills_with_a_number([(expected, found)]) is fills
-    assert not relations.fills_with_a_number([(SCORES, SCORES)])
+    checks = check_attempt(recording, LocalRecordingRunner(vars(module))).checks
+    failed = {check.id for check in checks if check.outcome != "passed"}
+    assert causality & failed == broken
+    assert failed & {"values", "heads"}
