@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.runner import LocalRunner
-from manyheads.diagnosis.mutants_explaining_nondeterminism import _constant_rows
 from manyheads.diagnosis.observed_reply import is_of_copies, summarise_copies
 
 P = 0.25
@@ -84,18 +83,3 @@ def test_other_calls_are_left_alone() -> None:
         {"subject": in_eval},
     )
     assert not [change for change in changes if is_of_copies(dataclasses.replace(call, **change))]
-
-
-@pytest.mark.parametrize(
-    ("ratios", "constant"),
-    [
-        pytest.param([0.5, 0.5, 0.5], True, id="another rate of dropout"),
-        pytest.param([0.5, 0.4, 0.5], False, id="noise"),
-        pytest.param([0.0, 0.0, 0.0], False, id="nothing varies"),
-        pytest.param([-0.5, -0.5, -0.5], False, id="below 0"),
-    ],
-)
-def test_a_range_looks_like_that_of_dropout_if_one_positive_factor_explains_it(
-    ratios: list[float], constant: bool
-) -> None:
-    assert bool(_constant_rows(torch.tensor(ratios))) is constant
