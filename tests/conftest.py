@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,27 @@ def pytest_runtest_makereport(
     ):
         report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1] or 0, NO_BOX)
     return report
+
+
+def skip_summary(reasons: Counter[str]) -> str:
+    """Return one line that says how many tests were skipped for each reason, the most first."""
+    if not reasons:
+        return "No test was skipped."
+    counts = "; ".join(f"{count} because {reason}" for reason, count in reasons.most_common())
+    return f"Skipped: {counts}."
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Print after pytest's own last line what was skipped, and why."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or session.config.option.collectonly:
+        return
+    reports = terminal.stats.get("skipped", [])
+    # longrepr is (path, line, "Skipped: " and the reason)
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    terminal.write_line(skip_summary(reasons))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,8 @@
-"""The engine's modules import one another one way: none is needed to read itself."""
+"""The engine's modules import one another one way, and tests import the interface of a package.
+
+The *interface* of a package is its `__init__`, and each of its modules that a module of another
+package imports. Its other modules, and names that begin with an underscore, are internal.
+"""
 
 import ast
 from collections import Counter
@@ -9,6 +13,9 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).parents[1] / "manyheads"
+TESTS = Path(__file__).parent
+# A test of an internal ties the code to its present shape: as few as there are good reasons for.
+MOST_FILES_WITH_INTERNALS = 30
 # Each package imports from packages before it alone: data flows one way, and so do imports.
 PACKAGES = (
     "printable_text",
@@ -92,6 +99,83 @@ def upward_in(root: Path, packages: tuple[str, ...]) -> list[str]:
             if packages.index(package_of(target)) > packages.index(package_of(name)):
                 violations.append(f"{name} imports {target}")
     return violations
+
+
+def interface_modules(root: Path) -> set[str]:
+    """Return the modules below `root` that tests may import without a reason."""
+    paths = modules(root)
+    interface = {name for name in paths if name.count(".") == 1}
+    interface.add(f"{root.name}.cli.app")  # the command, which no module imports
+    for name, path in paths.items():
+        package = name.split(".")[1:2]
+        targets = imported_modules(name, path, paths)
+        interface |= {target for target in targets if target.split(".")[1:2] != package}
+    return interface
+
+
+def internal_imports(test: Path, root: Path, interface: set[str]) -> list[str]:
+    """Return what a test file imports of the engine that is internal, as `module` or `module.name`."""
+    paths = modules(root)
+    internal = []
+    for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+            continue
+        for alias in node.names:
+            full_name = f"{node.module}.{alias.name}"
+            module = full_name if full_name in paths else node.module
+            is_private = alias.name.startswith("_")
+            if module in paths and (module not in interface or is_private):
+                internal.append(full_name)
+    return internal
+
+
+def gives_reason(test: Path) -> bool:
+    """Tell whether the first line of a test file says why it imports something internal."""
+    return test.read_text(encoding="utf-8").startswith('"""Internal: ')
+
+
+def test_few_test_files_import_internals_and_each_says_why() -> None:
+    interface = interface_modules(ENGINE)
+    imports = {test: internal_imports(test, ENGINE, interface) for test in TESTS.rglob("*.py")}
+    tied = {test.relative_to(TESTS): names for test, names in imports.items() if names}
+    without_reason = {test: names for test, names in tied.items() if not gives_reason(TESTS / test)}
+    assert without_reason == {}, 'begin the docstring with "Internal: " and the reason'
+    assert len(tied) <= MOST_FILES_WITH_INTERNALS, sorted(map(str, tied))
+
+
+def test_a_reason_is_given_only_where_something_internal_is_imported() -> None:
+    interface = interface_modules(ENGINE)
+    tests = [test for test in TESTS.rglob("*.py") if gives_reason(test)]
+    assert [test for test in tests if not internal_imports(test, ENGINE, interface)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "internal"),
+    [
+        pytest.param("from engine.box import a", [], id="a module that another package imports"),
+        pytest.param("from engine.box.a import x", [], id="a name of such a module"),
+        pytest.param("from engine.box.a import _x", ["engine.box.a._x"], id="a private name"),
+        pytest.param(
+            "from engine.box import b", ["engine.box.b"], id="a module of its package only"
+        ),
+        pytest.param(
+            "from engine.box.b import x", ["engine.box.b.x"], id="a name of such a module"
+        ),
+    ],
+)
+def test_an_internal_import_is_found(tmp_path: Path, line: str, internal: list[str]) -> None:
+    root = tmp_path / "engine"
+    for name, text in {
+        "box/a": "from . import b",
+        "box/b": "",
+        "judge/c": "from ..box import a",
+    }.items():
+        path = root / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    test = tmp_path / "test_it.py"
+    test.write_text(line)
+    assert internal_imports(test, root, interface_modules(root)) == internal
 
 
 def test_no_package_imports_from_a_later_one() -> None:

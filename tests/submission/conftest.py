@@ -3,9 +3,13 @@ collected for.
 """
 
 import io
+import stat
+import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import starmap
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,6 +20,7 @@ from manyheads.submission.roster_and_times import Roster, Student
 FILE = "04_reshape_dance.py"
 DANCED = f"multi_head_attention/{FILE}"
 DANCE = "def split_heads(x, n_head):\n    return x\n"
+GOOD, PLACED = f"a_1_2_{FILE}", f"a_1/{DANCED}"
 Path_ = Callable[[int, str, str], str]
 
 # Where a platform puts a file of somebody: by a number, a login, and a name.
@@ -58,14 +63,58 @@ def download(
     return files | extra_files
 
 
-def zip_bytes(files: Mapping[str, str | bytes], year: int = 2026) -> bytes:
+def listed(text: str) -> list[str]:
+    """The names of a text that has | between them. There ** is a folder and its exercise, * the
+    exercise alone.
+    """
+    names = text.replace("**", DANCED).replace("*", FILE).split("|") if text else []
+    return [name.strip() for name in names]
+
+
+class Member(NamedTuple):
+    """A member of an archive. type: one of tar's, of which a zip can have four."""
+
+    name: str
+    content: str | bytes = DANCE
+    type: bytes = tarfile.REGTYPE
+    minute: int = 0
+
+
+Files = Mapping[str, str | bytes] | Iterable[Member]
+ZIP_MODES = {
+    tarfile.REGTYPE: 0,
+    tarfile.SYMTYPE: stat.S_IFLNK | 0o777,
+    tarfile.FIFOTYPE: stat.S_IFIFO,
+    tarfile.CHRTYPE: stat.S_IFCHR,
+}
+
+
+def members_of(files: Files) -> Iterable[Member]:
+    """The members of an archive with these files."""
+    return starmap(Member, files.items()) if isinstance(files, Mapping) else files
+
+
+def zip_bytes(files: Files, year: int = 2026) -> bytes:
     """A zip archive with these files."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(
-                zipfile.ZipInfo(name, (year, 11, 20, 12, 0, 0)), content, zipfile.ZIP_DEFLATED
-            )
+    with zipfile.ZipFile(out, "w") as archive:
+        for member in members_of(files):
+            info = zipfile.ZipInfo(member.name, (year, 11, 20, 12, member.minute, 0))
+            info.create_system, info.external_attr = 3, ZIP_MODES[member.type] << 16
+            archive.writestr(info, member.content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def tar_bytes(files: Files, mode: str = "w:gz", **pax_headers: str) -> bytes:
+    """A tar archive with these files; a link leads to /etc/passwd."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content, member_type, _ in members_of(files):
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = member_type, "/etc/passwd"
+            info.size, info.pax_headers = len(data) if info.isreg() else 0, pax_headers
+            archive.addfile(info, io.BytesIO(data))
     return out.getvalue()
 
 
@@ -77,13 +126,15 @@ def course(repository: Path) -> Course:
 
 @pytest.fixture
 def write_zip(tmp_path: Path) -> Callable[..., Path]:
-    """Write a zip archive; a list of names stands for files that begin the reshape dance."""
+    """Write an archive; a list of names stands for files that begin the reshape dance."""
 
     def write(
-        files: Mapping[str, str | bytes] | list[str], name: str = "download.zip", year: int = 2026
+        files: Files | list[str] | bytes, name: str = "download.zip", year: int = 2026
     ) -> Path:
-        contents = files if isinstance(files, Mapping) else dict.fromkeys(files, DANCE)
-        (tmp_path / name).write_bytes(zip_bytes(contents, year))
+        if isinstance(files, list) and isinstance(files[0], str):
+            files = dict.fromkeys(files, DANCE)
+        data = files if isinstance(files, bytes) else zip_bytes(files, year)
+        (tmp_path / name).write_bytes(data)
         return tmp_path / name
 
     return write

@@ -2,18 +2,10 @@
 students' archives, and chance.
 """
 
-import io
-import random
-import tarfile
-import zipfile
-from contextlib import suppress
-
 import pytest
 
-from manyheads.files import CourseFault
-from manyheads.submission.collect_downloads import collect
-from manyheads.submission.intake_journal import to_grade
-from manyheads.submission.roster_and_times import Roster, Student, read_roster
+from manyheads.submission.roster_and_times import Roster, Student
+from tests.make import cases
 
 from .conftest import ADA, BEN, CLASS, DANCE, DANCED, EVE, FILE, PLATFORMS, download, zip_bytes
 
@@ -89,7 +81,7 @@ def test_what_a_hand_in_holds_is_its_owners(run, write_zip, out_folder, platform
 
 
 @platforms
-@pytest.mark.parametrize("roster", [None, CLASS], ids=["no roster", "a roster"])
+@cases("roster", {"no roster": None, "a roster": CLASS})
 def test_an_archive_among_several_is_its_senders_whatever_it_holds(
     run, write_zip, there, out_folder, platform, roster
 ):
@@ -146,14 +138,11 @@ def text(value: int) -> str:
 def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
     run, write_zip, there, out_folder, folder
 ):
-    names = ["ada", "bela", "cleo"]
-    zips = [write_zip({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
-    collected = run(*zips)
-    assert collected.not_taken == []
-    assert there() == [f"{name}/{DANCED}" for name in names]
-    assert [(out_folder / name / DANCED).read_text() for name in names] == [
-        text(i) for i in range(3)
-    ]
+    texts = {"ada": text(0), "bela": text(1), "cleo": text(2)}
+    zips = [write_zip({f"{folder}/{FILE}": code}, f"{name}.zip") for name, code in texts.items()]
+    assert run(*zips).not_taken == []
+    assert there() == [f"{name}/{DANCED}" for name in texts]
+    assert {name: (out_folder / name / DANCED).read_text() for name in texts} == texts
     assert {file.state.name for file in run(*zips).candidates} == {"SAME"}
 
 
@@ -181,10 +170,9 @@ def test_downloads_of_classes_stay_the_students_that_are_in_them(run, write_zip,
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "names",
-    [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")],
-    ids=["one name", "both on the roster"],
+    {"one name": ("ada.zip", "late/ada.zip"), "both on the roster": ("s1.zip", "Ada Lovelace.zip")},
 )
 def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
     run, write_zip, there, out_folder, tmp_path, names
@@ -226,104 +214,3 @@ def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_r
     write_zip([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
     run(tmp_path / "hw1", write_zip([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
     assert there() == [f"{student}/{DANCED}" for student in ("ada_1", "ben_2", "cat_3", "dan_4")]
-
-
-NAMES = [
-    *"al1 x-al1 m_al1 Å .. CON LATE ::x %s".split(),
-    "Ada Lovelace",
-    "",
-    "a" * 260,
-    "\u202e",
-    "a\nb",
-]
-FILES = (
-    f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml "
-    f"{FILE}.txt x.csv"
-).split()
-FORMS = [
-    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()),
-    "{n}_LATE_7_7_{f}",
-    "{n}_7_assignfeedback_file_/{f}",
-    "{f}",
-    "hw_{n}_attempt_9999-99-99-99-99-99.txt",
-    "hw1-{n}-main.zip",
-    "/{n}/{f}",
-    "../{n}/{f}",
-    "{n}\\{f}",
-    "{n}+a+9999-12-31 23:58:20 +9999+7/{f}",
-]
-LIST = (
-    "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n"
-    "  :created_at: 9999-12-31 23:58:20 Z\n"
-)
-CONTENTS = [
-    DANCE.encode(),
-    b"",
-    b"\0\xff",
-    b'{"cells": []}',
-    b"(" * 2000,
-    LIST.encode(),
-    b"[[[",
-    b"a: &a [*a]",
-]
-
-
-def archive(r: random.Random, depth: int = 2) -> bytes:
-    """A zip or a tar of members as platforms, students and attackers name them; some are
-    damaged.
-    """
-    forms = [r.choice(FORMS).replace(FILE, "{f}") for _ in range(r.randint(0, 6))]
-    names = [form.format(n=r.choice(NAMES), f=r.choice(FILES)) or "x" for form in forms]
-    contents = [
-        archive(r, depth - 1) if depth and n.endswith(".zip") else r.choice(CONTENTS) for n in names
-    ]
-    out = io.BytesIO()
-    if r.random() < 0.7:
-        with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as zip_file:
-            for name, content in zip(names, contents, strict=True):
-                info = zipfile.ZipInfo(
-                    name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)])
-                )
-                info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
-                zip_file.writestr(info, content)
-    else:
-        mode = f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}"
-        with tarfile.open(fileobj=out, mode=mode) as tar:  # type: ignore[call-overload]
-            for name, content in zip(names, contents, strict=True):
-                info = tarfile.TarInfo(name[:90])
-                info.size, info.mtime = len(content), r.choice([0, 8**11 - 1])
-                info.type = r.choice([b"0", b"0", b"2", b"6"])
-                with suppress(ValueError):
-                    tar.addfile(info, io.BytesIO(content))
-    data = bytearray(out.getvalue())
-    for _ in range(r.choice([0, 0, 1, 20]) if data else 0):
-        data[r.randrange(len(data))] = r.randrange(256)
-    return bytes(data[: r.choice([None, None, None, len(data) // 2])])
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("seed", range(150))
-def test_whatever_is_handed_out_is_laid_out_or_told(course, tmp_path, seed):
-    r = random.Random(seed)
-    columns = r.sample(
-        ["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5)
-    )
-    rows = [columns]
-    for _ in range(r.randint(0, 5)):
-        rows.append([r.choice([*NAMES, "1", "7"]) for _ in columns])
-    text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
-    (tmp_path / "roster.csv").write_bytes(
-        text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace")
-    )
-    downloads = [tmp_path / name for name in r.sample(names, r.randint(1, 3))]
-    for path in downloads:
-        path.write_bytes(archive(r))
-    try:
-        roster = read_roster(tmp_path / "roster.csv") if r.random() < 0.6 else None
-        collected = collect(course, downloads, tmp_path / "out", roster)
-        assert all(message.isprintable() for message in (*collected.notes, *collected.not_taken))
-        assert all(". Next: " in message for message in collected.not_taken)
-        if collected.candidates:
-            to_grade(course, tmp_path / "out", course.assignments, ())
-    except CourseFault as error:
-        assert ". Next: " in str(error)  # noqa: PT017

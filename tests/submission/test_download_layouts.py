@@ -7,186 +7,128 @@ from dataclasses import replace
 import pytest
 
 from manyheads.submission.roster_and_times import Roster, Student
+from tests.make import cases
 
-from .conftest import DANCE, DANCED, FILE, zip_bytes
+from .conftest import DANCE, DANCED, FILE, listed, zip_bytes
 
-
-@pytest.mark.parametrize(
-    ("platform", "names", "students"),
-    [
-        ("Canvas", ["lovelaceada_12345_678901_04_reshape_dance-2.py"], ["lovelaceada_12345"]),
-        ("Canvas", [f"lovelaceada_LATE_12345_678901_{FILE}"], ["lovelaceada_12345"]),
-        ("Canvas", [f"anon_aB3x9_678901_{FILE}"], ["anon_aB3x9"]),
-        ("Canvas", [f"LATE_anon_aB3x9_678901_{FILE}"], ["anon_aB3x9"]),
-        ("Canvas", [f"projectgroup3_77_678901_{FILE}"], ["projectgroup3_77"]),
-        ("Canvas", [f"o_neil_12345_678901_{FILE}"], ["o_neil_12345"]),
-        ("Canvas", [f"ødegårdzoë_12345_678901_{FILE}"], ["ødegårdzoë_12345"]),
-        ("Canvas", ["lovelaceada_12345_678901_my_1_2_reshape_dance.py"], ["lovelaceada_12345"]),
-        ("Canvas", [f"_12345_678901_{FILE}"], ["_12345"]),
+OF_ONE = {
+    "Canvas": {
+        "lovelaceada_12345_678901_04_reshape_dance-2.py": "lovelaceada_12345",
+        "lovelaceada_LATE_12345_678901_*": "lovelaceada_12345",
+        "anon_aB3x9_678901_*": "anon_aB3x9",
+        "LATE_anon_aB3x9_678901_*": "anon_aB3x9",
+        "projectgroup3_77_678901_*": "projectgroup3_77",
+        "o_neil_12345_678901_*": "o_neil_12345",
+        "ødegårdzoë_12345_678901_*": "ødegårdzoë_12345",
+        "lovelaceada_12345_678901_my_1_2_reshape_dance.py": "lovelaceada_12345",
+        "_12345_678901_*": "_12345",
         # an archive that was unpacked in place
-        ("Canvas", [f"lovelaceada_12345_678901_hw1/{FILE}"], ["lovelaceada_12345"]),
-        ("Canvas", [f"smithjo_1_10_{FILE}", f"smithjo_2_11_{FILE}"], ["smithjo_1", "smithjo_2"]),
-        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file/{FILE}"], ["Ada Lovelace_123"]),
-        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_/src/{FILE}"], ["Ada Lovelace_123"]),
-        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_{FILE}"], ["Ada Lovelace_123"]),
-        ("Moodle", [f"Participant_123_assignsubmission_file_/{FILE}"], ["Participant_123"]),
-        ("Moodle", [f"Red team_7_assignsubmission_file_/{FILE}"], ["Red team_7"]),
-        ("Moodle", [f"Default group_assignsubmission_file_/{FILE}"], ["Default group"]),
-        ("Moodle", [f"李 雷_123_assignsubmission_file_/{FILE}"], ["李 雷_123"]),
-        ("folders", [f"ada/multi_head_attention/{FILE}"], ["ada"]),
-        ("folders", [f"ada/Multi-Head Attention/{FILE}"], ["ada"]),
-        ("folders", [f"class/ada/multi_head_attention/{FILE}"], ["ada"]),
-        ("folders", [f"class/ada/{FILE}"], ["ada"]),
-        ("folders", [f"multi_head_attention/ada/{FILE}"], ["ada"]),
-        ("folders", [f"04_reshape_dance/ada/{FILE}"], ["ada"]),
-        ("folders", [f"ada/reshape_dance/{FILE}"], ["ada"]),
-        ("folders", [f"04_reshape_dance/{FILE}"], ["download"]),  # the archive is the student's
-        ("folders", [f"multi_head_attention/{FILE}"], ["download"]),
-        ("folders", [FILE], ["download"]),
-        ("folders", ["ada/04_reshape_dance - Copy.py", f"bo/{FILE}"], ["ada", "bo"]),
-        ("folders", [f"class/hw1/ada/{FILE}", f"class/hw1/bela/x/{FILE}"], ["ada", "bela"]),
-        # of Teams
-        (
-            "folders",
-            [f"Student Work/Submitted files/{student}/HW1/{FILE}" for student in ("Ada L", "Bo")],
-            ["Ada L", "Bo"],
+        "lovelaceada_12345_678901_hw1/*": "lovelaceada_12345",
+        "smithjo_1_10_* | smithjo_2_11_*": "smithjo_1 | smithjo_2",
+    },
+    "Moodle": {
+        "Ada Lovelace_123_assignsubmission_file/*": "Ada Lovelace_123",
+        "Ada Lovelace_123_assignsubmission_file_/src/*": "Ada Lovelace_123",
+        "Ada Lovelace_123_assignsubmission_file_*": "Ada Lovelace_123",
+        "Participant_123_assignsubmission_file_/*": "Participant_123",
+        "Default group_assignsubmission_file_/*": "Default group",
+        "李 雷_123_assignsubmission_file_/*": "李 雷_123",
+    },
+    "folders": {
+        "ada/**": "ada",
+        "ada/Multi-Head Attention/*": "ada",
+        "class/ada/**": "ada",
+        "class/ada/*": "ada",
+        "multi_head_attention/ada/*": "ada",
+        "04_reshape_dance/ada/*": "ada",
+        "ada/reshape_dance/*": "ada",
+        "04_reshape_dance/*": "download",  # the archive is the student's
+        "multi_head_attention/*": "download",
+        "*": "download",
+        "ada/04_reshape_dance - Copy.py | bo/*": "ada | bo",
+        "class/hw1/ada/* | class/hw1/bela/x/*": "ada | bela",
+        "Student Work/Submitted files/Ada L/HW1/* | Student Work/Submitted files/Bo/HW1/*": (
+            "Ada L | Bo"  # of Teams
         ),
-        # of ILIAS
-        (
-            "folders",
-            [f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/{FILE}" for i in (7, 8)],
-            ["Team 7", "Team 8"],
-        ),
-    ],
-)
+        "HW1/Abgaben/Team 7/Li_Bo_bo_127/* | HW1/Abgaben/Team 8/Li_Bo_bo_128/*": "Team 7 | Team 8",
+    },
+}
+ROWS = [(platform, *row) for platform, rows in OF_ONE.items() for row in rows.items()]
+
+
+@pytest.mark.parametrize(("platform", "names", "students"), ROWS)
 def test_files_are_of_whom_the_names_say(run, write_zip, there, platform, names, students):
-    collected = run(write_zip(names))
+    collected = run(write_zip(listed(names)))
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
-    assert there() == [f"{student}/{DANCED}" for student in students]
+    assert there() == [f"{student}/{DANCED}" for student in listed(students)]
     assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.candidates)
 
 
-@pytest.mark.parametrize(
-    ("names", "students"),
-    [
-        pytest.param(
-            [f"adal_1_67890{i}_{FILE}" for i in (1, 9)] + [f"boli_2_3_{FILE}"],
-            ["adal_1", "boli_2"],
-            id="Canvas",
+@cases(
+    "names, students",
+    {
+        "Canvas": ("adal_1_678901_* | adal_1_678909_* | boli_2_3_*", "adal_1 | boli_2"),
+        "OpenOLAT": ("ada/2_submissions/* | ada/4_revisions_1/* | bo/2_submissions/*", "ada | bo"),
+        "Brightspace": (
+            "7-9 - Ada L - Nov 20, 2026 1102 AM - * | 7-9 - Ada L - Nov 21, 2026 902 PM - * |"
+            "8-9 - Bo Li - Nov 20, 2026 1102 AM - *",
+            "Ada L_7-9 | Bo Li_8-9",
         ),
-        pytest.param(
-            [f"ada/{step}/{FILE}" for step in ("2_submissions", "4_revisions_1")]
-            + [f"bo/2_submissions/{FILE}"],
-            ["ada", "bo"],
-            id="OpenOLAT",
+        "Brightspace, in folders": (
+            "7-9 - Ada L - 9 November, 2026 902 PM/* | 7-9 - Ada L - 21 November, 2026 902 PM/* |"
+            "8-9 - Bo Li - 20 November, 2026 1102 AM/* | index.html",
+            "Ada L_7-9 | Bo Li_8-9",
         ),
-        pytest.param(
-            [
-                f"7-9 - Ada L - Nov {d}, 2026 {t} - {FILE}"
-                for d, t in ((20, "1102 AM"), (21, "902 PM"))
-            ]
-            + [f"8-9 - Bo Li - Nov 20, 2026 1102 AM - {FILE}"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace",
+        "Blackboard": (
+            "HW_1_ada_attempt_2026-11-20-10-11-12_* | HW_1_ada_attempt_2026-11-21-09-11-12_* |"
+            "HW_1_bo_li_attempt_2026-11-20-10-11-12_*",
+            "ada | bo_li",
         ),
-        pytest.param(
-            [f"7-9 - Ada L - {d} November, 2026 902 PM/{FILE}" for d in (9, 21)]
-            + [f"8-9 - Bo Li - 20 November, 2026 1102 AM/{FILE}", "index.html"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace, in folders",
+        "Blackboard Ultra, in folders": (
+            "Ada L_ada_attempt_2026-11-20-10-11-12/* | Ada L_ada_attempt_2026-11-21-10-11-12/* |"
+            "Bo_bo_attempt_2026-11-20-10-11-12/*",
+            "Ada L_ada | Bo_bo",
         ),
-        pytest.param(
-            [
-                f"HW_1_{prefix}-11-12_{FILE}"
-                for prefix in (
-                    "ada_attempt_2026-11-20-10",
-                    "ada_attempt_2026-11-21-09",
-                    "bo_li_attempt_2026-11-20-10",
-                )
-            ],
-            ["ada", "bo_li"],
-            id="Blackboard",
+        "Schoology": (
+            "HW1/Lovelace, Ada - s100/Revision 9 - On time/* |"
+            "HW1/Lovelace, Ada - s100/Revision 10 - Late/* |"
+            "HW1/O'Neil-Li, Bo - s200/Revision 1 - On time/*",
+            "s100 | s200",
         ),
-        pytest.param(
-            [
-                f"{prefix}-10-11-12/{FILE}"
-                for prefix in (
-                    "Ada L_ada_attempt_2026-11-20",
-                    "Ada L_ada_attempt_2026-11-21",
-                    "Bo_bo_attempt_2026-11-20",
-                )
-            ],
-            ["Ada L_ada", "Bo_bo"],
-            id="Blackboard Ultra, in folders",
+        "Schoology, without ids": (
+            "Abel, Ada/Revision 1 - On time/my work/* | Abel, Ada/Revision 2 - On time/* |"
+            "Li, Bo/Revision 1 - Late/*",
+            "Abel, Ada | Li, Bo",
         ),
-        pytest.param(
-            [
-                f"HW1/{folder}/{FILE}"
-                for folder in (
-                    "Lovelace, Ada - s100/Revision 9 - On time",
-                    "Lovelace, Ada - s100/Revision 10 - Late",
-                    "O'Neil-Li, Bo - s200/Revision 1 - On time",
-                )
-            ],
-            ["s100", "s200"],
-            id="Schoology",
+        "ILIAS": (
+            "HW1/Submissions/Li_Bo_bo.li_124/* |"
+            "HW1/Submissions/Li_Bo_bo.li_124/04_reshape_dance (2).py |"
+            "HW1/Submissions/Lovelace_Ada_al1_123/Late Submission - * | HW1/HW1.xlsx",
+            "Li_Bo_bo.li_124 | Lovelace_Ada_al1_123",
         ),
-        pytest.param(
-            [
-                f"{folder}/{FILE}"
-                for folder in (
-                    "Abel, Ada/Revision 1 - On time/my work",
-                    "Abel, Ada/Revision 2 - On time",
-                    "Li, Bo/Revision 1 - Late",
-                )
-            ],
-            ["Abel, Ada", "Li, Bo"],
-            id="Schoology, without ids",
-        ),
-        pytest.param(
-            [
-                f"HW1/Submissions/{prefix}04_reshape_dance{again}.py"
-                for prefix, again in (
-                    ("Li_Bo_bo.li_124/", ""),
-                    ("Li_Bo_bo.li_124/", " (2)"),
-                    ("Lovelace_Ada_al1_123/Late Submission - ", ""),
-                )
-            ]
-            + ["HW1/HW1.xlsx"],
-            ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"],
-            id="ILIAS",
-        ),
-    ],
+    },
 )
 def test_names_with_times_are_of_as_many_students_as_they_name(
     run, write_zip, there, out_folder, names, students
 ):
     """Two attempts are one student's; the first in the archive is the older one."""
-    collected = run(write_zip({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
-    assert there() == [f"{student}/{DANCED}" for student in students]
-    assert "# 1" in (out_folder / students[0] / DANCED).read_text()
+    collected = run(write_zip({name: f"{DANCE}# {i}" for i, name in enumerate(listed(names))}))
+    first, second = listed(students)
+    assert there() == [f"{first}/{DANCED}", f"{second}/{DANCED}"]
+    assert "# 1" in (out_folder / first / DANCED).read_text()
     assert sorted(file.state.name for file in collected.candidates) == ["NEW", "NEW", "OLDER"]
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("ada_1_2_04_reshape_dance.py.txt", f"ada_1/{DANCED}"),
-        ("ada_1_2_04_reshape_dance.py-1.txt", f"ada_1/{DANCED}"),
-        ("ada/03.py.txt", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.py (2).txt", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.py.download", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.ipynb.json", f"ada/{DANCED[:-2]}ipynb"),
-        ("ada/04_reshape_dance.ipynb.txt", f"ada/{DANCED[:-2]}ipynb"),
-    ],
-)
-def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
-    run, write_zip, there, name, path
-):
+WRAPPED = "ada_1_2_*.txt | ada_1_2_*-1.txt | ada/03.py.txt | ada/* (2).txt | ada/*.download"
+WRAPPED_NOTEBOOKS = "ada/04_reshape_dance.ipynb.json | ada/04_reshape_dance.ipynb.txt"
+
+
+@pytest.mark.parametrize("name", listed(f"{WRAPPED} | {WRAPPED_NOTEBOOKS}"))
+def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(run, write_zip, there, name):
     collected = run(write_zip([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
     assert collected.not_taken == []
-    assert path in there()
-    assert len(there()) == 2
+    file = DANCED.replace(".py", ".ipynb") if ".ipynb" in name else DANCED
+    assert [path.partition("/")[2] for path in there()] == [file, file]
 
 
 METADATA = """\
@@ -248,16 +190,15 @@ ALIASES = "".join(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     "bomb",
-    [
-        "[" * 100_000,
-        f"a: &a {{x: 1}}\n{ALIASES}",
-        "!!python/object/apply:os.system ['touch /tmp/owned']",
-        b"\xff\xfe",
-        "a: b: c",
-    ],
-    ids=["deep", "wide", "an object", "no text", "no YAML"],
+    {
+        "deep": "[" * 100_000,
+        "wide": f"a: &a {{x: 1}}\n{ALIASES}",
+        "an object": "!!python/object/apply:os.system ['touch /tmp/owned']",
+        "no text": b"\xff\xfe",
+        "no YAML": "a: b: c",
+    },
 )
 def test_a_list_that_is_hostile_is_read_as_none(run, write_zip, there, bomb):
     collected = run(
@@ -266,36 +207,36 @@ def test_a_list_that_is_hostile_is_read_as_none(run, write_zip, there, bomb):
     assert (there(), bool(collected.not_taken)) == ([], True)
 
 
-E = f"exercises/{DANCED}"
-
-
-@pytest.mark.parametrize(
-    ("all_of_them", "names", "students"),
-    [
-        ("all", [f"multi-head-attention-ada-l/{E}"], ["ada-l"]),  # by the assignment's name
-        (
+@cases(
+    "folder, names, students",
+    {
+        "by the assignment's name": ("all", "multi-head-attention-ada-l/exercises/**", "ada-l"),
+        "by what they have in common": (
             "all",
-            [f"hw3-ada-l/{E}", f"hw3-bela/{E}"],
-            ["ada-l", "bela"],
-        ),  # by what they have in common
-        ("all", [f"hw-ada/{E}", f"hw-adam/{E}"], ["ada", "adam"]),
-        ("all", [f"ada/{E}", f"bela/{E}"], ["ada", "bela"]),
+            "hw3-ada-l/exercises/** | hw3-bela/exercises/**",
+            "ada-l | bela",
+        ),
+        "of one beginning": ("all", "hw-ada/exercises/** | hw-adam/exercises/**", "ada | adam"),
+        "of nothing in common": ("all", "ada/exercises/** | bela/exercises/**", "ada | bela"),
         # By the folder that Classroom makes.
-        ("hw1-submissions", [f"hw1-ada/{FILE}", f"hw1-bela/src/{FILE}"], ["ada", "bela"]),
-        ("hw1-submissions", ["hw1-anna-l/a.py", f"hw1-anna-m/{FILE}"], ["anna-l", "anna-m"]),
-        ("hw1-submissions", [f"hw1-ada/{FILE}"], ["ada"]),
-        ("hw1-submissions", [f"hw1-anna-l/{E}", "hw1-anna-m/a.py"], ["anna-l", "anna-m"]),
-    ],
+        "deeper": ("hw1-submissions", "hw1-ada/* | hw1-bela/src/*", "ada | bela"),
+        "by one that has it": (
+            "hw1-submissions",
+            "hw1-anna-l/a.py | hw1-anna-m/exercises/**",
+            "anna-l | anna-m",
+        ),
+        "alone": ("hw1-submissions", "hw1-ada/*", "ada"),
+    },
 )
-def test_clones(run, tmp_path, there, all_of_them, names, students):
-    for name in names:
+def test_clones(run, tmp_path, there, folder, names, students):
+    for name in listed(names):
         repository = name.partition("/")[0]
         for path in (name, f"{repository}/README.md", f"{repository}/.git/x.py"):
-            (tmp_path / all_of_them / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / all_of_them / path).write_text(DANCE)
-    collected = run(tmp_path / all_of_them)
-    assert (collected.platforms, collected.not_taken) == ({all_of_them: ["clones"]}, [])
-    assert there() == [f"{student}/{DANCED}" for student in students]
+            (tmp_path / folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / path).write_text(DANCE)
+    collected = run(tmp_path / folder)
+    assert (collected.platforms, collected.not_taken) == ({folder: ["clones"]}, [])
+    assert there() == [f"{student}/{DANCED}" for student in listed(students)]
 
 
 def test_githubs_zips_of_repositories_are_their_users(run, tmp_path, there):
@@ -330,102 +271,42 @@ ROSTER = Roster(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "student"),
-    [
-        pytest.param("x_12345_9_04_reshape_dance.py", "al", id="by Canvas' id"),
-        pytest.param(
-            "lovelaceadaking_77_9_04_reshape_dance.py", "al", id="by Canvas' form of the name"
+@cases(
+    "name, student",
+    {
+        "by Canvas' id": ("x_12345_9_*", "al"),
+        "by Canvas' form of the name": ("lovelaceadaking_77_9_*", "al"),
+        "an accent apart": ("Bela Barto\u0301k_5_assignsubmission_file_/*", "bb"),
+        "no accent": ("BARTOK Bela_5_assignsubmission_file_/*", "BARTOK Bela_5"),
+        "a name with a comma": ("Bart\u00f3k, Bela_5_assignsubmission_file_/*", "bb"),
+        "two of the name": ("Chen C_5_assignsubmission_file_/*", "Chen C_5"),
+        "by a school's id before it": ("1-2 - 23304308 Day - 05 March 2026 612 PM/*", "dd"),
+        "by a login before it": ("1-2 - bela Bela Bart\u00f3k - 05 March 2026 612 PM/*", "bb"),
+        "a first name as a login": ("1-2 - Bela Berg - 05 March 2026 612 PM/*", "Bela Berg_1-2"),
+        "by a login behind the name": ("Bela Bart\u00f3k_bela_attempt_2026-11-20-10-11-12/*", "bb"),
+        "a login behind another name": (
+            "Somebody_bela_attempt_2026-11-20-10-11-12/*",
+            "Somebody_bela",
         ),
-        pytest.param(
-            "Bela Barto\u0301k_5_assignsubmission_file_/04_reshape_dance.py",
-            "bb",
-            id="an accent apart",
-        ),
-        pytest.param(
-            "BARTOK Bela_5_assignsubmission_file_/04_reshape_dance.py",
-            "BARTOK Bela_5",
-            id="no accent",
-        ),
-        pytest.param(
-            "Chen C_5_assignsubmission_file_/04_reshape_dance.py", "Chen C_5", id="two of the name"
-        ),
-        pytest.param(
-            f"1-2 - 23304308 Day - 05 March 2026 612 PM/{FILE}",
-            "dd",
-            id="by a school's id before it",
-        ),
-        pytest.param(
-            f"1-2 - bela Bela Bart\u00f3k - 05 March 2026 612 PM/{FILE}",
-            "bb",
-            id="by a login before it",
-        ),
-        pytest.param(
-            f"1-2 - Bela Berg - 05 March 2026 612 PM/{FILE}",
-            "Bela Berg_1-2",
-            id="a first name as a login",
-        ),
-        pytest.param(
-            f"multi-head-attention-ada-l/exercises/{DANCED}",
+        "by a repository of an assignment's name": (
+            "multi-head-attention-ada-l/exercises/**",
             "al",
-            id="by a repository of an assignment's name",
         ),
-        pytest.param(
-            "hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py",
-            "hw1-ada-l",
-            id="not by its end",
-        ),
-        pytest.param(
-            f"multi-head-attention-bela/exercises/{DANCED}",
-            "bela",
-            id="an account with another's login",
-        ),
-        pytest.param(
-            f"multi-head-attention-Dora-Day/exercises/{DANCED}",
+        "not by its end": ("hw1-ada-l/exercises/**", "hw1-ada-l"),
+        "an account with another's login": ("multi-head-attention-bela/exercises/**", "bela"),
+        "an account with another's name": (
+            "multi-head-attention-Dora-Day/exercises/**",
             "Dora-Day",
-            id="an account with another's name",
         ),
-    ],
+    },
 )
 def test_a_roster_says_whose_a_file_is(run, write_zip, there, name, student):
     # a roster that knows nobody stops the command
     enrolled_zip = write_zip(["x_12345_8_02_causal_mask.py"], "known.zip")
-    collected = run(write_zip([name]), enrolled_zip, roster=ROSTER)
+    collected = run(write_zip(listed(name)), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
     is_a_stranger = student not in {"al", "bb", "dd"}
     assert any("is not on the roster" in note for note in collected.notes) is is_a_stranger
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "projectgroup3_77_9_04_reshape_dance.py",
-        "Project Group 3_7_assignsubmission_file_/04_reshape_dance.py",
-        "HW1/Abgaben/Project Group 3/Li_Bo_bo_7/04_reshape_dance.py",
-        "project-group-3/04_reshape_dance.py",
-    ],
-)
-def test_what_a_group_hands_in_is_of_each_member(run, write_zip, there, name):
-    rows = [
-        Student(student, group="Project Group 3" if student < "c" else "")
-        for student in ("ada", "ben", "cat")
-    ]
-    collected = run(
-        write_zip(
-            [
-                name,
-                name.replace("roup 3", "roup 4")
-                .replace("roup3_77", "roup4_78")
-                .replace("-3", "-4"),
-            ]
-        ),
-        roster=Roster(tuple(rows)),
-    )
-    assert [path for path in there() if not path.startswith(("P", "p"))] == [
-        f"ada/{DANCED}",
-        f"ben/{DANCED}",
-    ]
-    assert collected.not_taken == []
 
 
 TEAM = tuple(
@@ -452,26 +333,19 @@ OTHER = Student(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
-    [
-        pytest.param(
-            "{compact}_{number}_1_04_reshape_dance.py",
-            id="Canvas, where the number is one member's",
-        ),
-        pytest.param("{name}_7{number}_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
-        pytest.param("{name}(7a{number})/Submission attachment(s)/04_reshape_dance.py", id="Sakai"),
-        pytest.param(
-            "7-{number} - {name} - Nov 20, 2026 1102 AM - 04_reshape_dance.py", id="Brightspace"
-        ),
-        pytest.param("hw_{name}_attempt_2026-11-20-10-11-12_04_reshape_dance.py", id="Blackboard"),
-        pytest.param("{name}/2_submissions/04_reshape_dance.py", id="OpenOLAT"),
-        pytest.param("HW1/Abgaben/{name}/Okri_Ben_bo2_{number}/04_reshape_dance.py", id="ILIAS"),
-        pytest.param(
-            "hw1-{slug}/exercises/multi_head_attention/04_reshape_dance.py", id="GitHub Classroom"
-        ),
-        pytest.param("{name}/04_reshape_dance.py", id="folders"),
-    ],
+    {
+        "Canvas, where the number is one member's": "{compact}_{number}_1_04_reshape_dance.py",
+        "Moodle": "{name}_7{number}_assignsubmission_file_/04_reshape_dance.py",
+        "Sakai": "{name}(7a{number})/Submission attachment(s)/04_reshape_dance.py",
+        "Brightspace": "7-{number} - {name} - Nov 20, 2026 1102 AM - 04_reshape_dance.py",
+        "Blackboard": "hw_{name}_attempt_2026-11-20-10-11-12_04_reshape_dance.py",
+        "OpenOLAT": "{name}/2_submissions/04_reshape_dance.py",
+        "ILIAS": "HW1/Abgaben/{name}/Okri_Ben_bo2_{number}/04_reshape_dance.py",
+        "GitHub Classroom": "hw1-{slug}/exercises/multi_head_attention/04_reshape_dance.py",
+        "folders": "{name}/04_reshape_dance.py",
+    },
 )
 def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, write_zip, there, name):
     groups = [
@@ -498,29 +372,27 @@ def test_the_number_of_a_stranger_to_the_group_is_that_students(run, write_zip, 
     assert there() == [f"s2/{DANCED}"]
 
 
-NO_GROUPS = Roster(tuple(replace(student, group="") for student in TEAM))
+NO_GROUPS = [replace(student, group="") for student in TEAM]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_told"),
-    [
-        pytest.param("redteam", True, id="a group"),
-        pytest.param("lovelaceada", False, id="the student"),
-        pytest.param("kinglovelaceaugusta", False, id="a part of the name"),
-    ],
+@cases(
+    "name, team, is_told",
+    {
+        "a group, where the roster has none": ("redteam", NO_GROUPS, True),
+        "the student": ("lovelaceada", NO_GROUPS, False),
+        "a part of the name": ("kinglovelaceaugusta", NO_GROUPS, False),
+        "another group": ("greenteam", TEAM, True),
+        "the student, whose group is known": ("lovelaceada", TEAM, False),
+    },
 )
-def test_where_the_roster_has_no_groups_a_name_that_may_be_one_is_told(
-    run, write_zip, name, is_told
-):
+def test_a_name_that_may_be_a_groups_is_told(run, write_zip, name, team, is_told):
     """Canvas' own gradebook, as a roster, says nothing of groups."""
-    collected = run(write_zip([f"{name}_50020_1_{FILE}"]), roster=NO_GROUPS)
-    next_step = (
+    collected = run(write_zip([f"{name}_50020_1_{FILE}"]), roster=Roster(team))
+    told = (
+        f"s0: the files are named {name!r}, as a group's are, and count for this student alone. "
         "Next: if a group handed in, give --roster a file that has its members in a column `group`"
     )
-    sentence = (
-        "s0: the files are named 'redteam', as a group's are, and count for this student alone. "
-    )
-    assert collected.notes == [f"{sentence}{next_step}"] * is_told
+    assert collected.notes == [told] * is_told
 
 
 def test_moodles_name_of_a_group_before_a_members_is_that_member(run, write_zip, there):
@@ -533,204 +405,140 @@ def test_moodles_name_of_a_group_before_a_members_is_that_member(run, write_zip,
     assert (collected.not_taken, collected.notes) == ([], [])
 
 
-SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
-NOTES = [
-    "HW 1/grades.csv",
-    SAKAI.format("comments.txt"),
-    SAKAI.format("Lovelace, Ada(al1)_submissionText.html"),
-]
-STUDENTS = [
-    pytest.param(
-        [SAKAI.format(SUBMITTED), f"HW 1/Li, Bo(bo@uni.edu)/{SUBMITTED}"],
-        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")],
-        NOTES,
-        ["al1", "bo@uni.edu"],
-        id="Sakai",
-    ),
-    pytest.param(
-        [SAKAI.format(SUBMITTED)],
-        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")],
-        NOTES[:1],
-        ["al1"],
-        id="Sakai, one student",
-    ),
-    pytest.param(
-        [
-            f"Lovelace, Ada(al1)_Submission attachment(s)_{FILE}",
+SAKAI = "HW 1/Lovelace, Ada(al1)/"
+BLACKBOARD = "hw_{}_attempt_2026-11-20-10-11-12"
+
+
+@cases(
+    "handed_in, returned, notes, students",
+    {
+        "Sakai": (
+            f"{SAKAI}Submission attachment(s)/* |"
+            "HW 1/Li, Bo(bo@uni.edu)/Submission attachment(s)/*",
+            f"{SAKAI}Feedback Attachment(s)/*",
+            f"HW 1/grades.csv | {SAKAI}comments.txt |{SAKAI}Lovelace, Ada(al1)_submissionText.html",
+            "al1 | bo@uni.edu",
+        ),
+        "Sakai, one student": (
+            f"{SAKAI}Submission attachment(s)/*",
+            f"{SAKAI}Feedback Attachment(s)/*",
+            "HW 1/grades.csv",
+            "al1",
+        ),
+        "Sakai, flat": (
+            "Lovelace, Ada(al1)_Submission attachment(s)_* |"
             "Li, Bo(bo)_Submission attachment(s)_reshape_dance-1.py",
-        ],
-        [],
-        [],
-        ["al1", "bo"],
-        id="Sakai, flat",
-    ),
-    pytest.param(
-        [f"ada/2_submissions/{FILE}", f"bo/2_submissions/{FILE}"],
-        [],
-        [f"ada/{step}/{FILE}" for step in ("1_task", "3_corrections", "5_solutions")],
-        ["ada", "bo"],
-        id="OpenOLAT",
-    ),
-    pytest.param(
-        [f"Ada L_1_assignsubmission_file_/{FILE}", f"Bo_2_assignsubmission_file_/{FILE}"],
-        [f"Ada L_1_assignfeedback_file_/{FILE}"],
-        [],
-        ["Ada L_1", "Bo_2"],
-        id="Moodle",
-    ),
-    pytest.param(
-        [f"hw_{student}_attempt_2026-11-20-10-11-12_{FILE}" for student in ("ada", "bo")],
-        [],
-        [f"hw_{student}_attempt_2026-11-20-10-11-12.txt" for student in ("ada", "bo")],
-        ["ada", "bo"],
-        id="Blackboard",
-    ),
-    pytest.param(
-        [
-            f"{i}-9 - {student} - Nov 20, 2026 1102 AM - {FILE}"
-            for i, student in ((1, "Ada"), (2, "Bo"))
-        ],
-        [],
-        ["index.html"],
-        ["Ada_1-9", "Bo_2-9"],
-        id="Brightspace",
-    ),
-]
-
-
-@pytest.mark.parametrize(("handed_in", "returned", "own", "students"), STUDENTS)
+            "",
+            "",
+            "al1 | bo",
+        ),
+        "OpenOLAT": (
+            "ada/2_submissions/* | bo/2_submissions/*",
+            "",
+            "ada/1_task/* | ada/3_corrections/* | ada/5_solutions/*",
+            "ada | bo",
+        ),
+        "Moodle": (
+            "Ada L_1_assignsubmission_file_/* | Bo_2_assignsubmission_file_/*",
+            "Ada L_1_assignfeedback_file_/*",
+            "",
+            "Ada L_1 | Bo_2",
+        ),
+        "Blackboard": (
+            f"{BLACKBOARD.format('ada')}_* | {BLACKBOARD.format('bo')}_*",
+            "",
+            f"{BLACKBOARD.format('ada')}.txt | {BLACKBOARD.format('bo')}.txt",
+            "ada | bo",
+        ),
+    },
+)
 def test_what_went_back_never_competes(
-    run, write_zip, there, out_folder, handed_in, returned, own, students
+    run, write_zip, there, out_folder, handed_in, returned, notes, students
 ):
     """What went back stands last in the archive, and so is the newest file."""
-    attempts = dict.fromkeys(handed_in, f"{DANCE}# handed in")
-    collected = run(
-        write_zip(
-            {**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}
-        )
-    )
-    assert there() == [f"{student}/{DANCED}" for student in students]
+    files = dict.fromkeys(listed(handed_in), f"{DANCE}# handed in")
+    files |= dict.fromkeys(listed(returned), f"{DANCE}# went back")
+    collected = run(write_zip(files | dict.fromkeys(listed(notes), "")))
+    assert there() == [f"{student}/{DANCED}" for student in listed(students)]
     assert all("# handed in" in (out_folder / path).read_text() for path in there())
     assert collected.not_taken == []
-    notes = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
-    assert [sentence for sentence in collected.notes if "went back" in sentence] == (
-        notes if returned else []
-    )
+    told = "download.zip: left out as feedback that went back to students: 1"
+    assert [note for note in collected.notes if "went back" in note] == [told] * bool(returned)
 
 
-@pytest.mark.parametrize(
-    ("platform", "names"),
-    [
-        (
-            "Sakai",
-            [
-                SAKAI.format("Lovelace, Ada(al1)_submissionText.html"),
-                f"HW 1/Li, Bo(bo)/{SUBMITTED}",
-            ],
-        ),
-        (
-            "Blackboard",
-            ["hw_ada_attempt_2026-11-20-10-11-12.txt", f"hw_bo_attempt_2026-11-20-10-11-12_{FILE}"],
-        ),
-        ("Canvas", ["b_LATE_4_link.html", f"a_1_2_{FILE}"]),
-        (
-            "Moodle",
-            ["Bo_3_assignsubmission_onlinetext_/x.html", f"Ada_2_assignsubmission_file_/{FILE}"],
-        ),
-    ],
-)
+NO_FILES = {
+    "Sakai": f"{SAKAI}Lovelace, Ada(al1)_submissionText.html |"
+    "HW 1/Li, Bo(bo)/Submission attachment(s)/*",
+    "Blackboard": f"{BLACKBOARD.format('ada')}.txt | {BLACKBOARD.format('bo')}_*",
+    "Canvas": "b_LATE_4_link.html | a_1_2_*",
+    "Moodle": "Bo_3_assignsubmission_onlinetext_/x.html | Ada_2_assignsubmission_file_/*",
+}
+
+
+@pytest.mark.parametrize(("platform", "names"), NO_FILES.items())
 def test_what_nobody_handed_in_as_a_file_is_named(run, write_zip, there, platform, names):
-    collected = run(write_zip(names))
+    collected = run(write_zip(listed(names)))
     reason = (
         f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
     )
-    assert (collected.not_taken, len(there())) == ([f"download.zip: {names[0]} {reason}"], 1)
+    assert collected.not_taken == [f"download.zip: {listed(names)[0]} {reason}"]
+    assert len(there()) == 1
 
 
-SCORED, LOOSE = (
-    "multi_head_attention/01_attention_scores.py",
-    "is in no student's folder. Next: put it into one",
-)
-BESIDE = "download.zip: left out as text or a note beside a file that was handed in: 1"
-MOODLE = "Ada Lovelace_123_assignsubmission"
-EACH = [
-    f"{stem}/{student}/{stem}.py"
-    for stem in ("01_attention_scores", FILE[:-3])
-    for student in ("ada", "bela")
-]
-MIXED = [
-    f"ada_1_2_{FILE}",
-    f"Bela_3_assignsubmission_file_/{FILE}",
-    f"chen/hw/{FILE}",
-    f"dora/exercises/{DANCED}",
-]
-MIXED += ["04_loose.py"]
+LOOSE = "is in no student's folder. Next: put it into one"
+TEXT = "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html"
 
 
-@pytest.mark.parametrize(
-    ("names", "laid", "told"),
-    [
-        pytest.param(
-            ["Mails/Ada Lovelace - 04_reshape_dance.py", f"Mails/Bela/{FILE}"],
-            [f"Bela/{DANCED}"],
+@cases(
+    "names, laid, told",
+    {
+        "a file beside a folder makes no two students one": (
+            "Mails/Ada Lovelace - * | Mails/Bela/*",
+            "Bela/**",
             LOOSE,
-            id="a file beside a folder makes no two students one",
         ),
-        pytest.param(
-            EACH,
-            [f"{student}/{path}" for student in ("ada", "bela") for path in (SCORED, DANCED)],
+        "folders of exercises are no students": (
+            "01_attention_scores/ada/01_attention_scores.py |"
+            "01_attention_scores/bela/01_attention_scores.py |"
+            "04_reshape_dance/ada/* | 04_reshape_dance/bela/*",
+            "ada/multi_head_attention/01_attention_scores.py | ada/** |"
+            "bela/multi_head_attention/01_attention_scores.py | bela/**",
             "",
-            id="folders of exercises are no students",
         ),
-        pytest.param(
-            MIXED,
-            [f"{name}/{DANCED}" for name in ("Bela_3", "ada_1", "chen", "dora")],
-            f"04_loose.py {LOOSE}",
-            id="thrown together",
-        ),
-        pytest.param(
-            [
-                f"{student}/{step}/{FILE}"
-                for student, step in (
-                    ("ada", "2_submissions"),
-                    ("bo", "2_submissions"),
-                    ("zoe", "5_solutions"),
-                )
-            ],
-            [f"{student}/{DANCED}" for student in ("ada", "bo")],
+        "a solution alone, of OpenOLAT": (
+            "ada/2_submissions/* | bo/2_submissions/* | zoe/5_solutions/*",
+            "ada/** | bo/**",
             "lies where OpenOLAT puts tasks and corrections",
-            id="a solution alone, of OpenOLAT",
         ),
-        pytest.param(
-            [f"Ada_1_assignfeedback_file_/{FILE}"], [], "", id="feedback alone, of Moodle"
-        ),
-        pytest.param(
-            [f"{SAKAI.format('Feedback Attachment(s)')}/{FILE}"],
-            [],
+        "feedback alone, of Moodle": ("Ada_1_assignfeedback_file_/*", "", ""),
+        "feedback alone, of Sakai": (f"{SAKAI}Feedback Attachment(s)/*", "", ""),
+        "a folder that is named as feedback": (
+            "ada/bo_return/* | ada/x/Feedback Attachment(s)/* | bo/*",
+            "ada/** | bo/**",
             "",
-            id="feedback alone, of Sakai",
         ),
-        pytest.param(
-            [f"ada/bo_return/{FILE}", f"ada/x/Feedback Attachment(s)/{FILE}", f"bo/{FILE}"],
-            [f"ada/{DANCED}", f"bo/{DANCED}"],
+        "text beside the same student's file": (
+            f"Ada Lovelace_123_assignsubmission_file_/* | {TEXT}",
+            "Ada Lovelace_123/**",
             "",
-            id="a folder that is named as feedback",
         ),
-        pytest.param(
-            [f"{MOODLE}_file_/{FILE}", f"{MOODLE}_onlinetext_/onlinetext.html"],
-            [f"Ada Lovelace_123/{DANCED}"],
-            "",
-            id="text beside the same student's file",
-        ),
-    ],
+    },
 )
 def test_nobodys_files_are_told_and_nobodys_place_is_taken(
     run, write_zip, there, names, laid, told
 ):
-    collected = run(write_zip(names))
-    assert there() == laid
+    collected = run(write_zip(listed(names)))
+    assert there() == listed(laid)
     assert [told in message for message in collected.not_taken] == [True] * bool(told)
-    assert (BESIDE in collected.notes) is any("onlinetext" in name for name in names)
-    assert names != MIXED or collected.platforms == {
-        "download.zip": ["Moodle", "Canvas", "clones", "folders"]
-    }
+    beside = "download.zip: left out as text or a note beside a file that was handed in: 1"
+    assert (beside in collected.notes) is (TEXT in names)
+
+
+def test_of_downloads_that_were_thrown_together_each_file_is_read_by_its_platform(
+    run, write_zip, there
+):
+    names = listed("ada_1_2_* | Bela_3_assignsubmission_file_/* | chen/hw/* | dora/exercises/**")
+    collected = run(write_zip([*names, "04_loose.py"]))
+    assert there() == listed("Bela_3/** | ada_1/** | chen/** | dora/**")
+    assert f"04_loose.py {LOOSE}" in "".join(collected.not_taken)
+    assert collected.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}

@@ -12,6 +12,7 @@ from manyheads.submission import find_submissions
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.intake_journal import handed_in, read_journal
 from manyheads.submission.roster_and_times import Roster, Student, read_times
+from tests.make import cases
 
 from .conftest import DANCE, FILE, zip_bytes
 
@@ -70,24 +71,22 @@ def of_moodle(*people: tuple[str, int]) -> list[str]:
     return [f"{name}_{number}_assignsubmission_file/{FILE}" for name, number in people]
 
 
-@pytest.mark.parametrize(
-    ("written", "time"),
-    [
-        pytest.param(ADA, "2026-11-20T09:11", id="English"),
-        pytest.param("Friday, November 20, 2026, 10:11 AM", "2026-11-20T09:11", id="American"),
-        pytest.param("Friday, 6 November 2026, 9:05 PM", "2026-11-06T20:05", id="afternoon"),
-        pytest.param("Sunday, 22 November 2026, 12:05 AM", "2026-11-21T23:05", id="midnight"),
-        pytest.param("Sunday, 22 November 2026, 12:05 PM", "2026-11-22T11:05", id="noon"),
-        pytest.param("Friday, 20 November 2026, 22:11", "2026-11-20T21:11", id="24 hours"),
-        pytest.param("20 November 2026, 10:11\u202fAM", "2026-11-20T09:11", id="narrow blank"),
-        pytest.param("2026-11-20 10:11", "2026-11-20T09:11", id="ISO"),
-        pytest.param("2026-11-20T10:11:00Z", "2026-11-20T10:11", id="ISO with a zone"),
-        pytest.param("Freitag, 20. November 2026, 10:11", None, id="German"),
-        pytest.param("20/11/2026 10:11", None, id="which is the month?"),
-        pytest.param("Friday, 31 November 2026, 10:11 AM", None, id="no such day"),
-        pytest.param("Friday, 20 November 2026, 13:11 PM", None, id="no such hour"),
-        pytest.param("Friday, 20 Brumaire 2026, 10:11 AM", None, id="no such month"),
-    ],
+@cases(
+    "written, time",
+    {
+        "English": (ADA, "2026-11-20T09:11"),
+        "American": ("Friday, November 20, 2026, 10:11 AM", "2026-11-20T09:11"),
+        "afternoon": ("Friday, 6 November 2026, 9:05 PM", "2026-11-06T20:05"),
+        "midnight": ("Sunday, 22 November 2026, 12:05 AM", "2026-11-21T23:05"),
+        "noon": ("Sunday, 22 November 2026, 12:05 PM", "2026-11-22T11:05"),
+        "24 hours": ("Friday, 20 November 2026, 22:11", "2026-11-20T21:11"),
+        "narrow blank": ("20 November 2026, 10:11\u202fAM", "2026-11-20T09:11"),
+        "ISO": ("2026-11-20 10:11", "2026-11-20T09:11"),
+        "ISO with a zone": ("2026-11-20T10:11:00Z", "2026-11-20T10:11"),
+        "German": ("Freitag, 20. November 2026, 10:11", None),
+        "which is the month?": ("20/11/2026 10:11", None),
+        "no such day": ("Friday, 31 November 2026, 10:11 AM", None),
+    },
 )
 def test_a_worksheets_dates_are_read_or_named_with_their_line(times, written, time):
     collected, by_student = times(
@@ -132,20 +131,16 @@ RED = Roster(
 LATER = ADA.replace("10:11", "11:11")
 
 
-@pytest.mark.parametrize(
-    ("rows", "time"),
-    [
-        pytest.param([(11, "Okri, Ben", ADA)], "2026-11-20T09:11", id="a member by name"),
-        pytest.param([(11, "A. L.", ADA)], "2026-11-20T09:11", id="a member by address"),
-        pytest.param(
-            [(11, "A. L.", ADA), (12, "Ben Okri", LATER)], "2026-11-20T10:11", id="the later one"
-        ),
-        pytest.param([(7, "Eve Mallory", ADA)], None, id="a participant with the group's number"),
-        pytest.param([(7, "Ben Okri", ADA)], "2026-11-20T09:11", id="such a member"),
-        pytest.param(
-            [(11, "Ben Okri", ADA), (12, "Ben Okri", LATER)], None, id="of two of one name none"
-        ),
-    ],
+@cases(
+    "rows, time",
+    {
+        "a member by name": ([(11, "Okri, Ben", ADA)], "2026-11-20T09:11"),
+        "a member by address": ([(11, "A. L.", ADA)], "2026-11-20T09:11"),
+        "the later one": ([(11, "A. L.", ADA), (12, "Ben Okri", LATER)], "2026-11-20T10:11"),
+        "a participant with the group's number": ([(7, "Eve Mallory", ADA)], None),
+        "such a member": ([(7, "Ben Okri", ADA)], "2026-11-20T09:11"),
+        "of two of one name none": ([(11, "Ben Okri", ADA), (12, "Ben Okri", LATER)], None),
+    },
 )
 def test_a_groups_time_is_its_members(times, rows, time):
     """Moodle writes the group's number into a name, and participants' numbers into the list."""
@@ -204,25 +199,21 @@ def test_canvas_list_of_submissions_is_read_page_by_page(times, prefix):
     assert collected.no_time == []
 
 
-@pytest.mark.parametrize(
-    ("text", "zone", "says"),
-    [
-        pytest.param(
+@cases(
+    "text, zone, says",
+    {
+        "a worksheet in German": (
             "ID,Vollständiger Name,Zuletzt geändert (Abgabe)\n",
             "UTC",
             "its columns are 'ID', 'Vollständiger Name', 'Zuletzt geändert (Abgabe)'. Next: set "
             "your language in Moodle to English, and download the worksheet again",
-            id="a worksheet in German",
         ),
-        pytest.param("", "UTC", "its columns are without names", id="an empty file"),
-        pytest.param(
-            WORKSHEET, None, "name no zone. Next: write that of your Moodle", id="no zone"
-        ),
-        pytest.param('[{"user_id": 1', "UTC", "is no list of submissions", id="half a list"),
-        pytest.param("[" * 100_000, "UTC", "is no list of submissions", id="deep"),
-        pytest.param('{"errors": []}', "UTC", "is no list of submissions", id="no permission"),
-        pytest.param('Identifier,"Full\n', "UTC", "a quote that opens", id="an open quote"),
-    ],
+        "an empty file": ("", "UTC", "its columns are without names"),
+        "no zone": (WORKSHEET, None, "name no zone. Next: write that of your Moodle"),
+        "deep": ("[" * 100_000, "UTC", "is no list of submissions"),
+        "no permission": ('{"errors": []}', "UTC", "is no list of submissions"),
+        "an open quote": ('Identifier,"Full\n', "UTC", "a quote that opens"),
+    },
 )
 def test_what_is_no_list_is_refused_in_one_sentence(course, tmp_path, text, zone, says):
     (tmp_path / "list.csv").write_text(text, encoding="utf-8")

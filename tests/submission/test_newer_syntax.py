@@ -3,15 +3,14 @@ the table is right.
 """
 
 import re
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from manyheads.submission import Source
 from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, note_on_newer_syntax
+from tests.make import run
 
 OLDEST, NEWEST = "py311", "py315"
 NEWER = {
@@ -49,45 +48,43 @@ NO_PYTHON = {
 }
 
 
-def ruff_messages(folder: Path, text: str, version: str) -> list[str]:
-    """What ruff says that this version of Python cannot read."""
-    (folder / "attempt.py").write_text(text, encoding="utf-8")
-    options = ["--isolated", "--no-cache", "--select", "F822", "--output-format", "concise"]
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        *options,
-        "--target-version",
-        version,
-        "attempt.py",
-    ]
-    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return re.findall(r"invalid-syntax: (.*)", completed.stdout)
+@pytest.fixture(scope="module")
+def ruff_messages(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[str]]:
+    """What ruff says of each text that a version of Python cannot read."""
+    folder = tmp_path_factory.mktemp("ruff")
+    texts = {**NO_PYTHON, **{name: text for name, (text, _) in NEWER.items()}}
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    options = "ruff check --isolated --no-cache --select F822 --output-format concise".split()
+    messages = {(name, version): [] for name in texts for version in (OLDEST, NEWEST)}
+    for version in (OLDEST, NEWEST):
+        said = run(sys.executable, "-m", *options, "--target-version", version, cwd=folder).stdout
+        for name, message in re.findall(r"(?m)^(.*)\.py:\d+:\d+: invalid-syntax: (.*)", said):
+            messages[name, version].append(message)
+    return messages
 
 
 def is_newer(version: str) -> bool:
     return tuple(map(int, version.split("."))) > sys.version_info[:2]
 
 
-@pytest.mark.parametrize(("text", "since"), NEWER.values(), ids=NEWER)
-def test_newer_syntax_is_known_by_the_version_it_came_with(tmp_path, text, since):
-    messages = ruff_messages(tmp_path, text, OLDEST)
-    assert {since} == set(re.findall(r"syntax was added in Python ([\d.]+)", " ".join(messages))), (
-        messages
+@pytest.mark.parametrize("name", NEWER)
+def test_newer_syntax_is_known_by_the_version_it_came_with(ruff_messages, name):
+    text, since = NEWER[name]
+    added = re.findall(
+        r"syntax was added in Python ([\d.]+)", " ".join(ruff_messages[name, OLDEST])
     )
-    assert ruff_messages(tmp_path, text, NEWEST) == []
-    assert [feature.since for feature in newer_syntax(Source("", text))] == [since] * is_newer(
-        since
-    )
+    assert {*added} == {since}
+    assert ruff_messages[name, NEWEST] == []
+    features = newer_syntax(Source("", text))
+    assert [feature.since for feature in features] == [since] * is_newer(since)
 
 
-@pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
-def test_of_what_is_no_python_nothing_is_called_newer(tmp_path, text):
-    assert ruff_messages(tmp_path, text, NEWEST)
-    assert newer_syntax(Source("", text)) == ()
-    assert note_on_newer_syntax(Source("", text)) == ""
+@pytest.mark.parametrize("name", NO_PYTHON)
+def test_of_what_is_no_python_nothing_is_called_newer(ruff_messages, name):
+    assert ruff_messages[name, NEWEST]
+    assert newer_syntax(Source("", NO_PYTHON[name])) == ()
+    assert note_on_newer_syntax(Source("", NO_PYTHON[name])) == ""
 
 
 @pytest.mark.parametrize(

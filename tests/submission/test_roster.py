@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.files import CourseFault
-from manyheads.submission.download_layouts import Person
-from manyheads.submission.roster_and_times import LARGEST, People, Roster, Student, read_roster
+from manyheads.submission.roster_and_times import LARGEST, Roster, Student, read_roster
+from tests.make import cases
 
 
 def read(tmp_path: Path, text: str | bytes) -> Roster:
@@ -29,81 +29,58 @@ ADA = Student("ada", name="Ada Lovelace", canvas_id="12")
 TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
 
 
-@pytest.mark.parametrize(
-    ("text", "students"),
-    [
-        pytest.param("id,name,Canvas ID\nada,Ada Lovelace,12\n", [ADA], id="plain"),
-        pytest.param(
-            "\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n", [ADA], id="semicolons"
-        ),
-        pytest.param(
-            'canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n', [ADA], id="another order"
-        ),
-        pytest.param(CANVAS, [LOVELACE, HOPPER], id="Canvas' gradebook"),
-        pytest.param(CANVAS.encode("utf-16"), [LOVELACE, HOPPER], id="UTF-16"),
-        pytest.param(TABS.encode("utf-16"), [LOVELACE, HOPPER], id="tabs"),
-        pytest.param(
-            CANVAS.replace("\n", "\r\n").encode("utf-8-sig"),
-            [LOVELACE, HOPPER],
-            id="a BOM and CRLF",
-        ),
-        pytest.param(
-            (
-                '"First name",Surname,"Email address",Groups,Roles\n'
-                "Ada,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n"
-            ),
+@cases(
+    "text, students",
+    {
+        "plain": ("id,name,Canvas ID\nada,Ada Lovelace,12\n", [ADA]),
+        "semicolons": ("\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n", [ADA]),
+        "another order": ('canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n', [ADA]),
+        "Canvas' gradebook": (CANVAS, [LOVELACE, HOPPER]),
+        "tabs": (TABS.encode("utf-16"), [LOVELACE, HOPPER]),
+        "a BOM and CRLF": (CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), [LOVELACE, HOPPER]),
+        "Moodle's participants": (
+            '"First name",Surname,"Email address",Groups,Roles\n'
+            "Ada,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n",
             [Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org")],
-            id="Moodle's participants",
         ),
-        pytest.param(
-            (
-                "First name;Last name;ID number;Email address;Assignment: Homework\n"
-                "Ada;Lovelace;S100;ada@x.org;-\n"
-            ),
+        "Moodle's grades": (
+            "First name;Last name;ID number;Email address;Assignment: Homework\n"
+            "Ada;Lovelace;S100;ada@x.org;-\n",
             [Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100")],
-            id="Moodle's grades",
         ),
-        pytest.param(
-            (
-                "Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\n"
-                "Ta Ta,S9,t@x.org,TA,\n"
-            ),
+        "Gradescope's roster": (
+            "Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\n"
+            "Ta Ta,S9,t@x.org,TA,\n",
             [Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100")],
-            id="Gradescope's roster",
         ),
-        pytest.param(
-            (
-                "OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n"
-                "#23304308,#al1,Lovelace,Ada,#\n"
-            ),
+        "Brightspace's grades": (
+            "OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n"
+            "#23304308,#al1,Lovelace,Ada,#\n",
             [Student("al1", "Ada Lovelace", login="al1", sis_id="23304308")],
-            id="Brightspace's grades",
         ),
-        pytest.param(
+        "GitHub Classroom's roster": (
             '"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n',
             [Student("ada", github="ada-l")],
-            id="GitHub Classroom's roster",
         ),
-    ],
+    },
 )
 def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, students):
     assert [*read(tmp_path, text).students] == students
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        pytest.param('id,name\nada,"Ada\nbela,Bela\nchen,Chen\n', 2, id="never closed"),
-        pytest.param('id,name\nada,Ada\nbela,"Bela\nchen,"Chen"\n', 3, id="closed by the next one"),
-        pytest.param(
+@cases(
+    "text, line",
+    {
+        "never closed": ('id,name\nada,"Ada\nbela,Bela\nchen,Chen\n', 2),
+        "closed by the next one": ('id,name\nada,Ada\nbela,"Bela\nchen,"Chen"\n', 3),
+        "closed where another one ends": (
             'id,name,section\nada,"Ada\nbela,Bela",A\nchen,Chen,B\n',
             2,
-            id="closed where another one ends",
         ),
-        pytest.param('id,name\nada,Ada\nbela,"Bela\n', 3, id="in the last line"),
-        pytest.param('id,"name\nada,Ada\n', 1, id="in the heading"),
-        pytest.param('id,Notes\nada,"late\nbela,ill"\n', 2, id="in a note beside one column"),
-    ],
+        "in the last line": ('id,name\nada,Ada\nbela,"Bela\n', 3),
+        "in the heading": ('id,"name\nada,Ada\n', 1),
+        "in a note beside one column": ('id,Notes\nada,"late\nbela,ill"\n', 2),
+    },
 )
 def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
     with pytest.raises(CourseFault) as raised:
@@ -115,31 +92,16 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
     assert f"roster.csv:{line}: {reason}. Next: mend " in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("heading", "named"),
-    [
-        pytest.param(
-            "Matrikelnummer;Nachname;Vorname",
-            "'Matrikelnummer', 'Nachname', 'Vorname'",
-            id="German",
-        ),
-        pytest.param(
-            "Prénom,Nom,Numéro d’identification",
-            "'Prénom', 'Nom', 'Numéro d’identification'",
-            id="French",
-        ),
-        pytest.param(
-            "Nombre,Apellido(s),Dirección de correo",
-            "'Nombre', 'Apellido(s)', 'Dirección de correo'",
-            id="Spanish",
-        ),
-        pytest.param("Na\u202eme,学号", r"'Na\u202eme', '学号'", id="with what nobody sees"),
-        pytest.param(
+@cases(
+    "heading, named",
+    {
+        "German": ("Matrikelnummer;Nachname;Vorname", "'Matrikelnummer', 'Nachname', 'Vorname'"),
+        "with what nobody sees": ("Na\u202eme,学号", r"'Na\u202eme', '学号'"),
+        "twelve of many": (
             ",".join("abcdefghijklm"),
             ", ".join(f"'{name}'" for name in "abcdefghijkl"),
-            id="twelve of many",
         ),
-    ],
+    },
 )
 def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
     with pytest.raises(CourseFault) as raised:
@@ -176,73 +138,22 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
     assert "('x', 'y', 'z') is on the roster" in roster.knows_nobody(["x", "y", "z"])
 
 
-BELA = Student("bela", name="Bela Hopper", login="bh2", github="hopper", group="Red team")
-CHEN = Student("chen", name="Chen Li", group="Red team")
-DARA = Student("dara", name="Dara Khan", group="Blue team")
-
-
-@pytest.mark.parametrize(
-    ("person", "folders"),
-    [
-        pytest.param({"logins": ("bh2",)}, ("bela",), id="a login"),
-        pytest.param({"logins": ("Bela Hopper_bh2",)}, ("bela",), id="a login behind the name"),
-        pytest.param({"logins": ("Somebody_bh2",)}, ("folder",), id="behind another name"),
-        pytest.param({"ids": (("github", "hopper"),)}, ("bela",), id="an account"),
-        pytest.param({"ids": (("github", "red-team"),)}, ("bela", "chen"), id="of a group"),
-        pytest.param({"ids": (("login", "red-team"),)}, ("folder",), id="a login like a group"),
-        pytest.param({"name": "Red team"}, ("bela", "chen"), id="a group"),
-        pytest.param({"name": "Hopper, Bela"}, ("bela",), id="a name"),
-    ],
-)
-def test_a_person_gets_the_folders_of_the_roster(person, folders):
-    people = People(Roster((BELA, CHEN, DARA)))
-    assert people.folders_of(Person("Canvas", "key", "folder", **person)) == folders
-    if folders == ("folder",):
-        assert people.notes["folder"].startswith("is not on the roster: no id, e-mail address")
-    else:
-        assert people.notes == {}
-
-
-@pytest.mark.parametrize(
-    ("platform", "name", "is_noted"),
-    [
-        pytest.param("Canvas", "green team", True, id="another group's name"),
-        pytest.param("Canvas", "blueteam", False, id="the group's name"),
-        pytest.param("Canvas", "khandara", False, id="the student's name"),
-        pytest.param("Canvas", "", False, id="no name"),
-        pytest.param("Moodle", "green team", False, id="another platform"),
-    ],
-)
-def test_a_number_of_one_student_with_the_name_of_a_group_is_noted(platform, name, is_noted):
-    people = People(Roster((BELA, CHEN, DARA)))
-    person = Person(platform, "key", "folder", name, (("id", "dara"),))
-    assert people.folders_of(person) == ("dara",)
-    assert ("dara" in people.notes) == is_noted
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("name\nAda\n", "has no column `id`", id="no id"),
-        pytest.param("", "has no column `id`", id="empty"),
-        pytest.param("id\na/b\n", r":2: 'a/b' cannot be a folder's name", id="a slash"),
-        pytest.param("id,name\n,Ada\n", r":2: '' cannot be a folder's name", id="no id for one"),
-        pytest.param(
-            "id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too", id="case alone apart"
-        ),
-        pytest.param(
-            "id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too", id="Unicode forms"
-        ),
-        pytest.param(
+@cases(
+    "text, says",
+    {
+        "no id": ("name\nAda\n", "has no column `id`"),
+        "empty": ("", "has no column `id`"),
+        "a slash": ("id\na/b\n", r":2: 'a/b' cannot be a folder's name"),
+        "no id for one": ("id,name\n,Ada\n", r":2: '' cannot be a folder's name"),
+        "case alone apart": ("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too"),
+        "Unicode forms": ("id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too"),
+        "one e-mail twice": (
             "id,email\na,x@y.z\nb,x@y.z\n",
             r":3: email 'x@y.z' stands in line 2, too",
-            id="one e-mail twice",
         ),
-        pytest.param(
-            b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"
-        ),
-        pytest.param("id\n\n" + "é" * (LARGEST // 2), r"is larger than \d+ MiB", id="too large"),
-    ],
+        "Latin-1": (b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8"),
+        "too large": ("id\n\n" + "é" * (LARGEST // 2), r"is larger than \d+ MiB"),
+    },
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, text, says):
     with pytest.raises(CourseFault, match=says) as caught:

