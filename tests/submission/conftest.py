@@ -1,6 +1,4 @@
-"""What these tests share: archives built as platforms build them, and the real course that they are
-collected for.
-"""
+"""Tests of submissions share archives as platforms build them, and the real course."""
 
 import io
 import stat
@@ -9,7 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from itertools import starmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -64,8 +62,9 @@ def download(
 
 
 def listed(text: str) -> list[str]:
-    """The names of a text that has | between them. There ** is a folder and its exercise, * the
-    exercise alone.
+    """Return the names of a text with | between them.
+
+    A * stands for the exercise's file, ** for the assignment's folder and that file.
     """
     names = text.replace("**", DANCED).replace("*", FILE).split("|") if text else []
     return [name.strip() for name in names]
@@ -150,7 +149,18 @@ def out_folder(tmp_path: Path) -> Path:
 def run(course: Course, out_folder: Path) -> Callable[..., Collected]:
     """Collect downloads."""
 
-    return lambda *downloads, roster=None: collect(course, downloads, out_folder, roster)
+    def collect_them(*downloads: Path, roster: Roster | None = None, **options: Any) -> Collected:
+        return collect(course, downloads, out_folder, roster, **options)
+
+    return collect_them
+
+
+@pytest.fixture
+def collect_zip(
+    run: Callable[..., Collected], write_zip: Callable[..., Path]
+) -> Callable[..., Collected]:
+    """Collect an archive of these files."""
+    return lambda files, **options: run(write_zip(files), **options)
 
 
 @pytest.fixture

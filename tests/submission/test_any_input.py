@@ -1,6 +1,4 @@
-"""Whatever is handed in or given as a list, it is read, or refused in a sentence: archives of any
-members and bytes, rosters of any text, notebooks of any JSON.
-"""
+"""Archives of any members, rosters of any text and notebooks of any JSON are read or refused."""
 
 import json
 import tarfile
@@ -57,8 +55,8 @@ def archives(draw, contents):
         members.append(Member("submission_metadata.yml", GRADESCOPE))
     pack = draw(st.sampled_from([zip_bytes, tar_bytes]))
     data = bytearray(pack(members))
-    for place, byte in draw(st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 255)))):
-        data[place % len(data)] = byte
+    for index, byte in draw(st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 255)))):
+        data[index % len(data)] = byte
     return bytes(data[: draw(st.sampled_from([None, None, None, len(data) // 2]))])
 
 

@@ -1,6 +1,4 @@
-"""Archives come from students: nothing is written outside OUT, memory is bounded, and what is
-refused has a sentence.
-"""
+"""No archive of a student writes outside OUT or takes much memory, and a refusal has a sentence."""
 
 import os
 import struct
@@ -9,7 +7,6 @@ import zipfile
 
 import pytest
 
-from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import State, read_journal
 from manyheads.submission.read import IntakeLimits
 from tests.make import cases
@@ -57,24 +54,24 @@ def test_a_hostile_member_is_refused_and_the_others_are_taken(
     assert {*tmp_path.iterdir()} == {download, tmp_path / "submitted"}
 
 
-def test_an_encrypted_member_is_refused(run, write_zip, there):
+def test_an_encrypted_member_is_refused(collect_zip, there):
     data = bytearray(zip_bytes({GOOD: DANCE}))
     for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.find(signature) + offset] |= 1
-    assert "is encrypted" in run(write_zip(bytes(data))).not_taken[0]
+    assert "is encrypted" in collect_zip(bytes(data)).not_taken[0]
     assert there() == []
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_of_equal_names_the_last_counts(run, write_zip, out_folder):
-    collected = run(write_zip([Member(GOOD, f"{DANCE}# first"), Member(GOOD, f"{DANCE}# last")]))
+def test_of_equal_names_the_last_counts(collect_zip, out_folder):
+    collected = collect_zip([Member(GOOD, f"{DANCE}# first"), Member(GOOD, f"{DANCE}# last")])
     assert "stands in the archive once more, and the last one counts" in collected.not_taken[0]
     assert (out_folder / PLACED).read_text().endswith("last")
 
 
-def test_names_that_differ_in_their_unicode_form_are_one(run, write_zip, there):
+def test_names_that_differ_in_their_unicode_form_are_one(collect_zip, there):
     exercises = ["Zoe\u0308/04_reshape_dance.py", "Zo\u00eb/05_weight_split.py"]
-    run(write_zip([*exercises, "x/04_reshape_dance.py"]))
+    collect_zip([*exercises, "x/04_reshape_dance.py"])
     assert {path.split("/")[0] for path in there()} == {"Zo\u00eb", "x"}
 
 
@@ -82,8 +79,8 @@ ODD_NAMES = "=1+2|+1|-rf|@x|\uff1dcmd|report|[bold]x|%s|O'Brien; rm -rf ~|ab::c|
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, write_zip, there, name):
-    collected = run(write_zip([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(collect_zip, there, name):
+    collected = collect_zip([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"])
     students = {path.split("/")[0] for path in there()}
     assert name.replace(":", "_") in students or "cannot be a folder's" in collected.not_taken[0]
     assert "x" in students
@@ -91,11 +88,11 @@ def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, write_zip, there,
 
 @pytest.mark.parametrize(("name", "code"), [("Zß", "utf-8"), ("Jörg Müßig", "cp437")])
 def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
-    run, write_zip, there, name, code
+    collect_zip, there, name, code
 ):
     placeholder = "X" * len(name.encode(code))
     data = zip_bytes({f"{placeholder}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
-    run(write_zip(data.replace(placeholder.encode(), name.encode(code))))
+    collect_zip(data.replace(placeholder.encode(), name.encode(code)))
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
@@ -126,10 +123,10 @@ EXERCISES = {f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}
     },
 )
 def test_a_students_archive_that_is_too_much_is_not_opened(
-    course, write_zip, out_folder, there, inner, reason
+    run, write_zip, out_folder, there, inner, reason
 ):
     download = write_zip({GOOD: DANCE, "b_1_3_work.zip": inner})
-    (message,) = collect(course, [download], out_folder, limits=SMALL).not_taken
+    (message,) = run(download, limits=SMALL).not_taken
     assert reason in message
     assert there() == [PLACED]
     assert list(read_journal(out_folder).not_readable) == ["b_1"], "it is no 0"
@@ -138,13 +135,11 @@ def test_a_students_archive_that_is_too_much_is_not_opened(
 @pytest.mark.parametrize(
     "environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"]
 )
-def test_a_virtual_environment_counts_for_no_limit(
-    course, write_zip, out_folder, there, environment
-):
+def test_a_virtual_environment_counts_for_no_limit(run, write_zip, there, environment):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({"work/exercises/04_reshape_dance.py": DANCE, **modules})
     download = write_zip({"b_1_3_work.zip": work, GOOD: DANCE})
-    assert collect(course, [download], out_folder, limits=SMALL).not_taken == []
+    assert run(download, limits=SMALL).not_taken == []
     assert there() == [PLACED, PLACED.replace("a", "b", 1)]
 
 
@@ -168,15 +163,11 @@ def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(run, write
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
 
 
-
-
-def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
-    course, write_zip, out_folder, there
-):
+def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(collect_zip, there):
     two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
     members = zip_bytes({f"{i}.txt": "" for i in range(9)})
     many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
-    collected = collect(course, [write_zip({**many, GOOD: DANCE})], out_folder, limits=SMALL)
+    collected = collect_zip({**many, GOOD: DANCE}, limits=SMALL)
     assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(
         collected.not_taken
     )
@@ -184,10 +175,10 @@ def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
 
 
 @cases("offset", {"in its content": 28, "in its length": 10})
-def test_a_damaged_member_is_refused(run, write_zip, offset):
+def test_a_damaged_member_is_refused(collect_zip, offset):
     data = bytearray(zip_bytes({GOOD: DANCE * 9, OTHER: DANCE}))
     data[data.find(GOOD.encode()) + len(GOOD) + offset] ^= 0xFF
-    assert "is damaged" in run(write_zip(bytes(data))).not_taken[0]
+    assert "is damaged" in collect_zip(bytes(data)).not_taken[0]
 
 
 @pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
@@ -208,13 +199,13 @@ def test_tar_archives_are_read(run, write_zip, there, suffix, mode):
     assert there() == [PLACED]
 
 
-def test_a_tar_that_leads_back_to_its_beginning_ends(run, write_zip, there):
+def test_a_tar_that_leads_back_to_its_beginning_ends(collect_zip, there):
     data = bytearray(tar_bytes({GOOD: DANCE, "x.txt": ""}, "w"))
     # the second member's size
     data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)
     data[1024 + 148 : 1024 + 156] = b" " * 8
     data[1024 + 148 : 1024 + 156] = b"%06o\0 " % sum(data[1024:1536])
-    run(write_zip(bytes(data)))
+    collect_zip(bytes(data))
     assert there() == [PLACED]
 
 

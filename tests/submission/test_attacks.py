@@ -1,6 +1,4 @@
-"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms,
-students' archives, and chance.
-"""
+"""Nobody hands in for somebody else: downloads of twelve platforms and forged archives."""
 
 import pytest
 
@@ -13,8 +11,8 @@ platforms = pytest.mark.parametrize("platform", PLATFORMS)
 
 
 @platforms
-def test_who_is_on_the_roster_is_found(run, write_zip, there, out_folder, platform):
-    collected = run(write_zip(download(platform, ADA, BEN)), roster=CLASS)
+def test_who_is_on_the_roster_is_found(collect_zip, there, out_folder, platform):
+    collected = collect_zip(download(platform, ADA, BEN), roster=CLASS)
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert {path: (out_folder / path).read_text()[-1] for path in there()} == {
         f"ada/{DANCED}": "1",
@@ -23,7 +21,7 @@ def test_who_is_on_the_roster_is_found(run, write_zip, there, out_folder, platfo
 
 
 @platforms
-def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, write_zip, there, platform):
+def test_of_two_whom_the_roster_takes_for_one_none_is_taken(collect_zip, there, platform):
     """Where the platform shows a login, two ids of one row; else somebody who has taken the
     name.
     """
@@ -32,7 +30,7 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, write_zip, ther
         CLASS.students[1],
     )
     impostor = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
-    collected = run(write_zip(download(platform, ADA, BEN, impostor)), roster=Roster(rows))
+    collected = collect_zip(download(platform, ADA, BEN, impostor), roster=Roster(rows))
     assert there() == [f"ben/{DANCED}"]
     (message,) = collected.not_taken
     assert all(PLATFORMS[platform](*person) in message for person in (ADA, impostor))
@@ -40,11 +38,9 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, write_zip, ther
 
 
 @platforms
-def test_a_login_that_ends_in_another_is_another(run, write_zip, there, platform):
-    collected = run(
-        write_zip(
-            download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)
-        ),
+def test_a_login_that_ends_in_another_is_another(collect_zip, there, platform):
+    collected = collect_zip(
+        download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN),
         roster=CLASS,
     )
     assert f"ben/{DANCED}" in there()
@@ -55,7 +51,7 @@ def test_a_login_that_ends_in_another_is_another(run, write_zip, there, platform
 
 @platforms
 @pytest.mark.parametrize("within", ["an archive", "a folder"])
-def test_what_a_hand_in_holds_is_its_owners(run, write_zip, out_folder, platform, within):
+def test_what_a_hand_in_holds_is_its_owners(collect_zip, out_folder, platform, within):
     """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's
     files.
     """
@@ -72,7 +68,7 @@ def test_what_a_hand_in_holds_is_its_owners(run, write_zip, out_folder, platform
     files = download(platform, ADA, BEN, EVE)
     del files[eve_file]
     roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1", github="m_al1")))
-    run(write_zip({**files, **(archive if within == "an archive" else folder)}), roster=roster)
+    collect_zip({**files, **(archive if within == "an archive" else folder)}, roster=roster)
     assert [(out_folder / student / DANCED).read_text()[-1] for student in ("ada", "ben")] == [
         "1",
         "2",
@@ -104,12 +100,12 @@ def test_an_archive_among_several_is_its_senders_whatever_it_holds(
 
 
 @platforms
-def test_who_stands_beside_tables_alone_is_no_class(run, write_zip, out_folder, platform):
+def test_who_stands_beside_tables_alone_is_no_class(collect_zip, out_folder, platform):
     """All but Eve handed in a table, and beside those no folder is the first in which paths
     part.
     """
     forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
-    run(write_zip({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
+    collect_zip({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}, roster=CLASS)
     assert not list(out_folder.glob("ada/*/*.py"))
 
 
@@ -175,7 +171,7 @@ def test_downloads_of_classes_stay_the_students_that_are_in_them(run, write_zip,
     {"one name": ("ada.zip", "late/ada.zip"), "both on the roster": ("s1.zip", "Ada Lovelace.zip")},
 )
 def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
-    run, write_zip, there, out_folder, tmp_path, names
+    run, write_zip, there, tmp_path, names
 ):
     (tmp_path / "late").mkdir()
     first = write_zip({f"homework/{FILE}": text(0)}, names[0], year=2025)

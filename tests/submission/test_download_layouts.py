@@ -1,6 +1,4 @@
-"""Each platform's names, as its own source makes them, lead to the right student and exercise; what
-stands beside them to nobody.
-"""
+"""The names that each platform gives to files lead to the right student and exercise."""
 
 from dataclasses import replace
 
@@ -57,8 +55,8 @@ ROWS = [(platform, *row) for platform, rows in OF_ONE.items() for row in rows.it
 
 
 @pytest.mark.parametrize(("platform", "names", "students"), ROWS)
-def test_files_are_of_whom_the_names_say(run, write_zip, there, platform, names, students):
-    collected = run(write_zip(listed(names)))
+def test_files_are_of_whom_the_names_say(collect_zip, there, platform, names, students):
+    collected = collect_zip(listed(names))
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
     assert all(file.origin.late is ("LATE" in file.origin.path) for file in collected.candidates)
@@ -109,10 +107,10 @@ def test_files_are_of_whom_the_names_say(run, write_zip, there, platform, names,
     },
 )
 def test_names_with_times_are_of_as_many_students_as_they_name(
-    run, write_zip, there, out_folder, names, students
+    collect_zip, there, out_folder, names, students
 ):
     """Two attempts are one student's; the first in the archive is the older one."""
-    collected = run(write_zip({name: f"{DANCE}# {i}" for i, name in enumerate(listed(names))}))
+    collected = collect_zip({name: f"{DANCE}# {i}" for i, name in enumerate(listed(names))})
     first, second = listed(students)
     assert there() == [f"{first}/{DANCED}", f"{second}/{DANCED}"]
     assert "# 1" in (out_folder / first / DANCED).read_text()
@@ -124,8 +122,8 @@ WRAPPED_NOTEBOOKS = "ada/04_reshape_dance.ipynb.json | ada/04_reshape_dance.ipyn
 
 
 @pytest.mark.parametrize("name", listed(f"{WRAPPED} | {WRAPPED_NOTEBOOKS}"))
-def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(run, write_zip, there, name):
-    collected = run(write_zip([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")]))
+def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(collect_zip, there, name):
+    collected = collect_zip([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")])
     assert collected.not_taken == []
     file = DANCED.replace(".py", ".ipynb") if ".ipynb" in name else DANCED
     assert [path.partition("/")[2] for path in there()] == [file, file]
@@ -153,10 +151,10 @@ submission_987655:
 """
 
 
-def test_gradescope_says_in_a_list_whose_a_folder_is(run, write_zip, there):
+def test_gradescope_says_in_a_list_whose_a_folder_is(collect_zip, there):
     folders = ("submission_987654", "submission_987655/deep", "submission_1")
     files = {f"export/{folder}/04_reshape_dance.py": DANCE for folder in folders}
-    collected = run(write_zip({"export/submission_metadata.yml": METADATA, **files}))
+    collected = collect_zip({"export/submission_metadata.yml": METADATA, **files})
     assert collected.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
     (message,) = collected.not_taken
@@ -166,21 +164,21 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run, write_zip, there):
     )
 
 
-def test_a_table_above_gradescopes_list_is_in_no_folder_of_it(run, write_zip, there):
+def test_a_table_above_gradescopes_list_is_in_no_folder_of_it(collect_zip, there):
     files = {
         "report.csv": "Name,SID\n",
         "export/submission_metadata.yml": METADATA,
         "export/submission_987654/04_reshape_dance.py": DANCE,
     }
-    run(write_zip(files))
+    collect_zip(files)
     assert f"100/{DANCED}" in there()
 
 
-def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run, write_zip, out_folder):
+def test_of_two_gradescope_submissions_of_one_student_the_later_wins(collect_zip, out_folder):
     row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
     listed = f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n"
     files = {f"submission_{i}/04_reshape_dance.py": f"{DANCE}# {i}" for i in (9, 10)}
-    run(write_zip({"submission_metadata.yml": listed, **files}))
+    collect_zip({"submission_metadata.yml": listed, **files})
     assert (out_folder / "100" / DANCED).read_text().endswith("# 9")
 
 
@@ -200,9 +198,9 @@ ALIASES = "".join(
         "no YAML": "a: b: c",
     },
 )
-def test_a_list_that_is_hostile_is_read_as_none(run, write_zip, there, bomb):
-    collected = run(
-        write_zip({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE})
+def test_a_list_that_is_hostile_is_read_as_none(collect_zip, there, bomb):
+    collected = collect_zip(
+        {"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE}
     )
     assert (there(), bool(collected.not_taken)) == ([], True)
 
@@ -347,28 +345,28 @@ OTHER = Student(
         "folders": "{name}/04_reshape_dance.py",
     },
 )
-def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(run, write_zip, there, name):
+def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(collect_zip, there, name):
     groups = [
         {"name": "Red team", "compact": "redteam", "slug": "red-team", "number": 50020},
         {"name": "Blue team", "compact": "blueteam", "slug": "blue-team", "number": 50022},
     ]
-    collected = run(
-        write_zip([name.format(**group) for group in groups]), roster=Roster((*TEAM, OTHER))
+    collected = collect_zip(
+        [name.format(**group) for group in groups], roster=Roster((*TEAM, OTHER))
     )
     assert there() == [f"s{number}/{DANCED}" for number in range(3)]
     assert (collected.not_taken, collected.notes) == ([], [])
 
 
-def test_a_member_who_hands_in_alone_is_not_the_group(run, write_zip, there):
-    run(write_zip([f"lovelaceada_50020_1_{FILE}"]), roster=Roster(TEAM))
+def test_a_member_who_hands_in_alone_is_not_the_group(collect_zip, there):
+    collect_zip([f"lovelaceada_50020_1_{FILE}"], roster=Roster(TEAM))
     assert there() == [f"s0/{DANCED}"]
 
 
-def test_the_number_of_a_stranger_to_the_group_is_that_students(run, write_zip, there):
+def test_the_number_of_a_stranger_to_the_group_is_that_students(collect_zip, there):
     """Students choose the name that Canvas shows: nobody hands in for a group by taking its
     name.
     """
-    run(write_zip([f"redteam_50022_1_{FILE}"]), roster=Roster((*TEAM, OTHER)))
+    collect_zip([f"redteam_50022_1_{FILE}"], roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s2/{DANCED}"]
 
 
@@ -385,9 +383,9 @@ NO_GROUPS = [replace(student, group="") for student in TEAM]
         "the student, whose group is known": ("lovelaceada", TEAM, False),
     },
 )
-def test_a_name_that_may_be_a_groups_is_told(run, write_zip, name, team, is_told):
+def test_a_name_that_may_be_a_groups_is_told(collect_zip, name, team, is_told):
     """Canvas' own gradebook, as a roster, says nothing of groups."""
-    collected = run(write_zip([f"{name}_50020_1_{FILE}"]), roster=Roster(team))
+    collected = collect_zip([f"{name}_50020_1_{FILE}"], roster=Roster(team))
     told = (
         f"s0: the files are named {name!r}, as a group's are, and count for this student alone. "
         "Next: if a group handed in, give --roster a file that has its members in a column `group`"
@@ -395,12 +393,12 @@ def test_a_name_that_may_be_a_groups_is_told(run, write_zip, name, team, is_told
     assert collected.notes == [told] * is_told
 
 
-def test_moodles_name_of_a_group_before_a_members_is_that_member(run, write_zip, there):
+def test_moodles_name_of_a_group_before_a_members_is_that_member(collect_zip, there):
     names = [
         f"Red team-{student.name}_{number}_assignsubmission_file_/{FILE}"
         for number, student in enumerate(TEAM)
     ]
-    collected = run(write_zip(names), roster=Roster((*TEAM, OTHER)))
+    collected = collect_zip(names, roster=Roster((*TEAM, OTHER)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
     assert (collected.not_taken, collected.notes) == ([], [])
 
@@ -453,12 +451,12 @@ BLACKBOARD = "hw_{}_attempt_2026-11-20-10-11-12"
     },
 )
 def test_what_went_back_never_competes(
-    run, write_zip, there, out_folder, handed_in, returned, notes, students
+    collect_zip, there, out_folder, handed_in, returned, notes, students
 ):
     """What went back stands last in the archive, and so is the newest file."""
     files = dict.fromkeys(listed(handed_in), f"{DANCE}# handed in")
     files |= dict.fromkeys(listed(returned), f"{DANCE}# went back")
-    collected = run(write_zip(files | dict.fromkeys(listed(notes), "")))
+    collected = collect_zip(files | dict.fromkeys(listed(notes), ""))
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
     assert all("# handed in" in (out_folder / path).read_text() for path in there())
     assert collected.not_taken == []
@@ -476,8 +474,8 @@ NO_FILES = {
 
 
 @pytest.mark.parametrize(("platform", "names"), NO_FILES.items())
-def test_what_nobody_handed_in_as_a_file_is_named(run, write_zip, there, platform, names):
-    collected = run(write_zip(listed(names)))
+def test_what_nobody_handed_in_as_a_file_is_named(collect_zip, there, platform, names):
+    collected = collect_zip(listed(names))
     reason = (
         f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
     )
@@ -524,10 +522,8 @@ TEXT = "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html"
         ),
     },
 )
-def test_nobodys_files_are_told_and_nobodys_place_is_taken(
-    run, write_zip, there, names, laid, told
-):
-    collected = run(write_zip(listed(names)))
+def test_nobodys_files_are_told_and_nobodys_place_is_taken(collect_zip, there, names, laid, told):
+    collected = collect_zip(listed(names))
     assert there() == listed(laid)
     assert [told in message for message in collected.not_taken] == [True] * bool(told)
     beside = "download.zip: left out as text or a note beside a file that was handed in: 1"
@@ -535,10 +531,10 @@ def test_nobodys_files_are_told_and_nobodys_place_is_taken(
 
 
 def test_of_downloads_that_were_thrown_together_each_file_is_read_by_its_platform(
-    run, write_zip, there
+    collect_zip, there
 ):
     names = listed("ada_1_2_* | Bela_3_assignsubmission_file_/* | chen/hw/* | dora/exercises/**")
-    collected = run(write_zip([*names, "04_loose.py"]))
+    collected = collect_zip([*names, "04_loose.py"])
     assert there() == listed("Bela_3/** | ada_1/** | chen/** | dora/**")
     assert f"04_loose.py {LOOSE}" in "".join(collected.not_taken)
     assert collected.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}

@@ -1,6 +1,4 @@
-"""Which folders are submissions, and whose; whatever else lies there is named with its reason and
-with what to do next.
-"""
+"""A folder of submissions: which are graded, and why other files are not."""
 
 import os
 from collections.abc import Callable

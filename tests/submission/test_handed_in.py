@@ -1,6 +1,4 @@
-"""When a submission was handed in: what says so counts, in its order, and a file's own time never
-does.
-"""
+"""The time of a submission comes from platforms, names or commits, never from the file itself."""
 
 import itertools
 import os
@@ -87,17 +85,17 @@ def test_nbgraders_timestamp_counts(out_folder, submission_times, stamp, time):
     assert submission_times() == ({} if time is None else {"ada": (time, "timestamp.txt")})
 
 
-def test_gradescopes_time_counts_where_it_has_a_zone(run, write_zip, submission_times):
+def test_gradescopes_time_counts_where_it_has_a_zone(collect_zip, submission_times):
     files = {f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}
-    run(write_zip({"submission_metadata.yml": GRADESCOPE, **files}))
+    collect_zip({"submission_metadata.yml": GRADESCOPE, **files})
     same = ("2026-11-20T18:11:12", "Gradescope")
     assert submission_times() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
 
 def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
-    run, write_zip, submission_times
+    collect_zip, submission_times
 ):
-    run(write_zip(listed("ada_LATE_1_10_* | bela_2_11_*")))
+    collect_zip(listed("ada_LATE_1_10_* | bela_2_11_*"))
     assert submission_times() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
 
@@ -285,11 +283,10 @@ def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
     collect(course, [write_zip(listed(names))], tmp_path / "first")
     run(tmp_path / "first")
     assert set(submission_times().values()) == {said}
-    named, named_again = (
-        {path: origin.named for path, origin in read_journal(folder).files.items()}
-        for folder in (tmp_path / "first", out_folder)
-    )
-    assert named == named_again
+    first, second = read_journal(tmp_path / "first").files, read_journal(out_folder).files
+    assert {path: origin.named for path, origin in first.items()} == {
+        path: origin.named for path, origin in second.items()
+    }
 
 
 def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(

@@ -1,6 +1,4 @@
-"""Run again it changes nothing; what is newer replaces what was collected, and what a person
-changed stays.
-"""
+"""Collecting again changes nothing, replaces older attempts, and keeps a person's changes."""
 
 import itertools
 import os
@@ -60,20 +58,20 @@ def test_a_newer_attempt_replaces_and_an_older_one_does_not(
     assert "# new" in (out_folder / f"{DANCED}.py").read_text()
 
 
-def test_what_a_person_changed_or_put_there_stays(run, write_zip, out_folder):
+def test_what_a_person_changed_or_put_there_stays(collect_zip, out_folder):
     by_hand = out_folder / f"{DANCED}.py"
     by_hand.parent.mkdir(parents=True)
     by_hand.write_text("by hand")
-    assert states(run(write_zip([FIRST]))) == ["BY_HAND"]
+    assert states(collect_zip([FIRST])) == ["BY_HAND"]
     by_hand.unlink()
-    run(write_zip([FIRST]))
+    collect_zip([FIRST])
     by_hand.write_text("changed")
-    assert states(run(write_zip({SECOND: f"{DANCE}# new"}))) == ["BY_HAND"]
+    assert states(collect_zip({SECOND: f"{DANCE}# new"})) == ["BY_HAND"]
     assert by_hand.read_text() == "changed"
 
 
-def test_a_script_and_a_notebook_of_one_download_both_stay(run, write_zip, there):
-    run(write_zip([FIRST, "ada_1_11_04_reshape_dance.ipynb"]))
+def test_a_script_and_a_notebook_of_one_download_both_stay(collect_zip, there):
+    collect_zip([FIRST, "ada_1_11_04_reshape_dance.ipynb"])
     assert there() == [f"{DANCED}.ipynb", f"{DANCED}.py"]
 
 
@@ -89,12 +87,12 @@ def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, write_z
 
 
 @pytest.mark.parametrize("where", ["ada_1", "ada_1/multi_head_attention", f"{DANCED}.py"])
-def test_nothing_is_written_through_a_link(run, write_zip, out_folder, tmp_path, where):
+def test_nothing_is_written_through_a_link(collect_zip, out_folder, tmp_path, where):
     (tmp_path / "elsewhere").mkdir()
     (out_folder / where).parent.mkdir(parents=True)
     (out_folder / where).symlink_to(tmp_path / "elsewhere" / "x")
     with pytest.raises(CourseFault, match=r"is a link, and nothing is written through it\. Next: "):
-        run(write_zip([FIRST]))
+        collect_zip([FIRST])
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -105,7 +103,7 @@ def test_with_a_roster_what_was_collected_before_is_nobody_elses(run, write_zip)
 
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
-def test_the_folder_that_is_filled_is_not_read(run, course, out_folder, inside):
+def test_the_folder_that_is_filled_is_not_read(course, out_folder, inside):
     (out_folder / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
         collect(course, [out_folder], out_folder / inside)
@@ -157,8 +155,8 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, write_zip, there, ou
         ),
     },
 )
-def test_of_files_of_one_time_that_one_is_taken(run, write_zip, out_folder, files, counts):
-    assert run(write_zip({**files, f"bela/{FILE}": OTHER})).not_taken == []
+def test_of_files_of_one_time_that_one_is_taken(collect_zip, out_folder, files, counts):
+    assert collect_zip({**files, f"bela/{FILE}": OTHER}).not_taken == []
     assert (out_folder / "ada" / OF_ADA).read_text() == counts
 
 
@@ -171,10 +169,10 @@ def test_of_files_of_one_time_that_one_is_taken(run, write_zip, out_folder, file
     },
 )
 def test_the_time_is_a_rule_where_files_were_not_written_at_once(
-    run, write_zip, there, minute, text, is_taken
+    collect_zip, there, minute, text, is_taken
 ):
     old, new = Member(f"ada/old/{FILE}", WRITTEN), Member(f"ada/{FILE}", text, minute=minute)
-    collected = run(write_zip([old, new, Member(f"bela/{FILE}", OTHER)]))
+    collected = collect_zip([old, new, Member(f"bela/{FILE}", OTHER)])
     assert there() == [f"ada/{OF_ADA}"] * is_taken + [f"bela/{OF_ADA}"]
     assert bool(collected.not_taken) is not is_taken
 
@@ -189,11 +187,11 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(
 )
 @pytest.mark.parametrize("are_alike", [False, True])
 def test_loose_files_of_several_students_are_not_taken_for_one(
-    run, write_zip, there, names, are_alike
+    collect_zip, there, names, are_alike
 ):
     numbered = enumerate(listed(names))
     texts = [Member(name, f"{DANCE}# {i * (not are_alike)}", minute=10 * i) for i, name in numbered]
-    (message,) = run(write_zip(texts)).not_taken
+    (message,) = collect_zip(texts).not_taken
     assert message.endswith(
         " are of the same exercise, and may be of several students. Next: give each student a "
         "folder, there"
@@ -201,9 +199,9 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     assert there() == []
 
 
-def test_beside_files_of_several_students_no_name_with_other_words_is_taken(run, write_zip):
+def test_beside_files_of_several_students_no_name_with_other_words_is_taken(collect_zip):
     names = [f"hw/ada_{FILE}", f"hw/bela_{FILE}", "hw/01_attention_scores_chen.py"]
-    collected = run(write_zip(names))
+    collected = collect_zip(names)
     assert collected.candidates == []
     assert sorted(message.partition(": ")[2] for message in collected.not_taken) == [
         "hw/01_attention_scores_chen.py may be of one of several students, as the files beside "
@@ -245,19 +243,15 @@ def was_killed(do: Callable[[], object], moment: int) -> bool:
 
 @pytest.mark.parametrize("moment", range(0, 20, 3))
 def test_killed_at_any_moment_it_is_finished_by_the_next_one(
-    course, run, write_zip, out_folder, there, moment
+    run, write_zip, out_folder, there, moment
 ):
     monday, friday = (
         write_zip(class_of("old"), "monday.zip"),
         write_zip(class_of("later"), "friday.zip"),
     )
     of_events = 6 + moment * (7 * STUDENTS // 20)
-    assert was_killed(lambda: collect(course, [monday], out_folder), of_events), (
-        "it had ended before"
-    )
-    assert was_killed(lambda: collect(course, [friday], out_folder), of_events), (
-        "it had ended before"
-    )
+    assert was_killed(lambda: run(monday), of_events), "it had ended before"
+    assert was_killed(lambda: run(friday), of_events), "it had ended before"
     collected = run(friday)
     assert {*states(collected)} <= {"NEW", "REPLACED", "SAME"}
     assert collected.not_taken == []
@@ -266,10 +260,10 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
     assert {*states(run(monday))} == {"OLDER"}
 
 
-def test_two_at_once_do_not_write_to_one_folder(run, write_zip, out_folder):
+def test_two_at_once_do_not_write_to_one_folder(collect_zip, out_folder):
     message = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
     with folder_lock(out_folder / LOCK, "{}"), pytest.raises(CourseFault, match=message):
-        run(write_zip(class_of("old")))
+        collect_zip(class_of("old"))
     with (
         folder_lock(out_folder / LOCK, "{}"),
         pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
@@ -278,18 +272,18 @@ def test_two_at_once_do_not_write_to_one_folder(run, write_zip, out_folder):
 
 
 @pytest.mark.parametrize("line", ["x", "\x00", '["file", "a", {"ori'])
-def test_a_journal_is_read_without_what_is_incomplete(run, write_zip, out_folder, line):
-    run(write_zip(class_of("old")))
+def test_a_journal_is_read_without_what_is_incomplete(collect_zip, out_folder, line):
+    collect_zip(class_of("old"))
     with (out_folder / intake_journal.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
-    assert {*states(run(write_zip(class_of("old"))))} == {"SAME"}
+    assert {*states(collect_zip(class_of("old")))} == {"SAME"}
 
 
 @pytest.mark.parametrize("line", ['["file", "a", {"platform": 1}]', "{}", "[" * 9000])
-def test_a_journal_of_another_version_is_not_read(run, write_zip, out_folder, line):
+def test_a_journal_of_another_version_is_not_read(collect_zip, out_folder, line):
     out_folder.mkdir()
     (out_folder / intake_journal.NAME).write_text(f"{line}\n")
     with pytest.raises(
         CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"
     ):
-        run(write_zip([FIRST]))
+        collect_zip([FIRST])

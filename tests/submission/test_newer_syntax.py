@@ -1,6 +1,4 @@
-"""Syntax that is newer than the Python of the judge. What ruff knows of each version says whether
-the table is right.
-"""
+"""The table of newer syntax agrees with what ruff knows of each version of Python."""
 
 import re
 import sys

@@ -1,6 +1,4 @@
-"""What cannot be read is of the student who handed it in, whatever the platform, and of an
-assignment.
-"""
+"""A file that cannot be read counts as handed in by its student, for an assignment."""
 
 import os
 from collections.abc import Iterator
@@ -28,11 +26,11 @@ def unreadable_files(out: Path) -> dict[str, dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_it_is_of_the_student_who_handed_it_in(run, write_zip, out_folder, platform):
+def test_it_is_of_the_student_who_handed_it_in(collect_zip, out_folder, platform):
     unread = PLATFORMS[platform](*BEN).replace(FILE, "work.rar")
     files = download(platform, ADA, BEN, **{unread: b"Rar!"})
     del files[PLATFORMS[platform](*BEN)]
-    (message,) = run(write_zip(files), roster=CLASS).not_taken
+    (message,) = collect_zip(files, roster=CLASS).not_taken
     assert unreadable_files(out_folder) == {"ben": {ONE: [unread]}}
     assert f"ben: handed in, not readable: download.zip: {unread} {OPENED}" in message
     assert f", and put the files into {out_folder}/ben/{ONE}/; or ask for the files" in message
@@ -74,8 +72,8 @@ MANY = {f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}
         ),
     },
 )
-def test_what_a_roster_knows_is_its_students(run, write_zip, out_folder, files, names, why):
-    collected = run(write_zip(files), roster=ROSTER)
+def test_what_a_roster_knows_is_its_students(collect_zip, out_folder, files, names, why):
+    collected = collect_zip(files, roster=ROSTER)
     assert unreadable_files(out_folder) == {"B": {ONE: names}}
     assert why in collected.not_taken[0]
 
@@ -91,10 +89,10 @@ OTHER = "attention_in_practice"
         "of the one that is asked for": ("x.txt", 0, [ONE]),
     },
 )
-def test_it_is_of_an_assignment(course, write_zip, out_folder, beside, only, assignments):
+def test_it_is_of_an_assignment(run, course, write_zip, out_folder, beside, only, assignments):
     assignment = None if only is None else course.assignments[only]
     download = write_zip({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
-    collected = collect(course, [download], out_folder, ROSTER, only=assignment)
+    collected = run(download, roster=ROSTER, only=assignment)
     assert list(unreadable_files(out_folder)["B"]) == assignments
     into = "/".join([str(out_folder), "B", *assignments[: len(assignments) == 1]])
     assert any(f"put the files into {into}/; or" in message for message in collected.not_taken)
@@ -192,10 +190,10 @@ def test_an_empty_folder_is_nothing_that_was_handed_in(course, out_folder):
 
 @pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
 def test_what_collect_does_not_take_is_handed_in_all_the_same(
-    course, run, write_zip, out_folder, name
+    collect_zip, course, out_folder, name
 ):
     files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
-    (message,) = run(write_zip(files), roster=ROSTER).not_taken
+    (message,) = collect_zip(files, roster=ROSTER).not_taken
     assert f"download.zip: bela_2_12_{name} " in message
     (unread,) = to_grade(course, out_folder, course.assignments, ()).not_readable.items()
     assert unread[0].student == "B"
@@ -203,7 +201,7 @@ def test_what_collect_does_not_take_is_handed_in_all_the_same(
 
 
 def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(
-    course, run, write_zip, out_folder
+    collect_zip, course, out_folder
 ):
     """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
     figure was.
@@ -216,8 +214,8 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(
     folder = zip_bytes(
         {f"{ONE}/{name}": DANCE for name in ("01_attention_scores.py", *course_files)}
     )
-    collected = run(
-        write_zip({"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}), roster=ROSTER
+    collected = collect_zip(
+        {"ada_1_11_work.zip": folder, f"bela_2_12_{FILE}": DANCE}, roster=ROSTER
     )
     assert collected.not_taken == []
     assert "left out as what came with the exercises: 3" in collected.notes

@@ -1,6 +1,4 @@
-"""One attempt's file as text: what is read and refused, a notebook's cells, what is not written,
-where a name stands, and which functions a function uses.
-"""
+"""An attempt's file is read as text: scripts, notebooks, stubs, and where a name stands."""
 
 import ast
 import json

@@ -1,6 +1,4 @@
-"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is
-named.
-"""
+"""A file finds its exercise by its name, else by what it defines."""
 
 import time
 
