@@ -362,6 +362,14 @@ def test_a_member_who_hands_in_alone_is_not_the_group(collect_zip, there):
     assert there() == [f"s0/{DANCED}"]
 
 
+def test_an_id_that_reads_like_a_groups_name_is_no_group(collect_zip, there):
+    row = "submission_{0}:\n  :submitters:\n  - :sid: {1}\n"
+    files = {f"submission_{number}/{FILE}": DANCE for number in (7, 8)}
+    files["submission_metadata.yml"] = row.format(7, "red-team") + row.format(8, "S0")
+    collect_zip(files, roster=Roster(TEAM))
+    assert there() == [f"red-team/{DANCED}", f"s0/{DANCED}"]
+
+
 def test_the_number_of_a_stranger_to_the_group_is_that_students(collect_zip, there):
     """Students choose the name that Canvas shows: nobody hands in for a group by taking its
     name.
@@ -370,26 +378,29 @@ def test_the_number_of_a_stranger_to_the_group_is_that_students(collect_zip, the
     assert there() == [f"s2/{DANCED}"]
 
 
+CANVAS = "{}_50020_1_*"
 NO_GROUPS = [replace(student, group="") for student in TEAM]
 
 
 @cases(
-    "name, team, is_told",
+    "name, platform, team, is_told",
     {
-        "a group, where the roster has none": ("redteam", NO_GROUPS, True),
-        "the student": ("lovelaceada", NO_GROUPS, False),
-        "a part of the name": ("kinglovelaceaugusta", NO_GROUPS, False),
-        "another group": ("greenteam", TEAM, True),
-        "the student, whose group is known": ("lovelaceada", TEAM, False),
+        "a group, where the roster has none": ("redteam", CANVAS, NO_GROUPS, True),
+        "the student": ("lovelaceada", CANVAS, NO_GROUPS, False),
+        "a part of the name": ("kinglovelaceaugusta", CANVAS, NO_GROUPS, False),
+        "another group": ("greenteam", CANVAS, TEAM, True),
+        "the student, whose group is known": ("lovelaceada", CANVAS, TEAM, False),
+        "another platform": ("greenteam", "HW/{}(al1)/Submission attachment(s)/*", TEAM, False),
     },
 )
-def test_a_name_that_may_be_a_groups_is_told(collect_zip, name, team, is_told):
+def test_a_name_that_may_be_a_groups_is_told(collect_zip, name, platform, team, is_told):
     """Canvas' own gradebook, as a roster, says nothing of groups."""
-    collected = collect_zip([f"{name}_50020_1_{FILE}"], roster=Roster(team))
+    collected = collect_zip(listed(platform.format(name)), roster=Roster(team))
     told = (
         f"s0: the files are named {name!r}, as a group's are, and count for this student alone. "
         "Next: if a group handed in, give --roster a file that has its members in a column `group`"
     )
+    assert [file.student for file in collected.candidates] == ["s0"]
     assert collected.notes == [told] * is_told
 
 
