@@ -1,6 +1,4 @@
-"""What tests of claims about a course share: they are tried in this process, and in its warm
-box.
-"""
+"""Internal: claims about a course are tried in this process and in its warm box, by the plugin."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

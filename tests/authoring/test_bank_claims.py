@@ -1,5 +1,6 @@
-"""Claims about a bank: the real course holds them; a lost name, another order or another family
-breaks them.
+"""Internal: a whole run of these claims about the real course takes minutes.
+
+The real course holds them. A lost name, another order or another family breaks them.
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ def cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
-def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim() -> None:
+def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim():
     numbers = cases("number", SCORES)
     for number in numbers:
         claims.test_numbers(trials_of(SCORES), number)

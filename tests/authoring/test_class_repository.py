@@ -29,7 +29,8 @@ from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.submission.newer_python import MANIFEST, PYTHON, judges_python
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, cases, content
+from tests.make import run as run_process
 
 pytestmark = pytest.mark.journey
 
@@ -62,7 +63,7 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
     return folder
 
 
-def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole: Path) -> None:
+def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole):
     class_files = content(whole)
     for name in (
         "README.md",
@@ -97,8 +98,8 @@ def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole
 
 @pytest.mark.parametrize("python", [PYTHON, "3.99"])
 def test_the_workflow_judges_with_the_python_that_students_are_told(
-    tiny: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str
-) -> None:
+    tiny, tmp_path, monkeypatch, python
+):
     monkeypatch.setattr(class_repository, "PYTHON", python)
     hand_over(tiny, tmp_path, bundle(tiny, [], "@school"))
     workflow = (tmp_path / ".github" / "workflows" / "grade.yml").read_text()
@@ -107,7 +108,7 @@ def test_the_workflow_judges_with_the_python_that_students_are_told(
     assert judges_python(tmp_path) == python
 
 
-def test_the_students_words_are_about_this_course(whole: Path) -> None:
+def test_the_students_words_are_about_this_course(whole):
     readme, owners = (
         (whole / "README.md").read_text(),
         (whole / ".github" / "CODEOWNERS").read_text(),
@@ -120,8 +121,8 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
 
 
 def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
-    whole: Path,
-) -> None:
+    whole,
+):
     notebook = whole / SCRIPT.replace(".py", ".ipynb")
     assert "%pip install ../../manyheads-*.whl" in notebook.read_text()
     assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [
@@ -137,8 +138,8 @@ def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
 
 
 def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(
-    whole: Path,
-) -> None:
+    whole,
+):
     readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
     exercise_id = "attention_scores"  # not 01, which is two exercises
     named = (
@@ -160,7 +161,7 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     assert not any(f"course {command}" in without_attention for command in ("train", "bench"))
 
 
-def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole: Path) -> None:
+def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole):
     readme = (whole / "README.md").read_text()
     places = [
         readme.index(passage)
@@ -178,7 +179,7 @@ def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(who
     assert ".venv/bin" not in section
 
 
-def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
+def test_no_exercise_of_the_real_course_is_named_by_the_templates():
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
     for path in (REPOSITORY / "manyheads" / "authoring" / "templates").rglob("*"):
@@ -187,16 +188,14 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
 
 
 @pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
-def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
+def test_an_owner_that_is_none_is_refused(tiny, owner):
     with pytest.raises(
         CourseError, match=r"is not a login or team\. Next: course release --out DIR --owner @ada"
     ):
         bundle(tiny, [], owner)
 
 
-def test_it_is_the_same_bytes_every_time(
-    tiny: Course, files: dict[str, bytes], whole: Path
-) -> None:
+def test_it_is_the_same_bytes_every_time(tiny, files, whole):
     assert bundle(tiny, exercise_files(tiny)[::-1], "@school") == files
     assert content(whole) == files
     assert judges_python(whole) == PYTHON
@@ -219,45 +218,33 @@ def run_in(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) ->
     engine = unpack_engine(files[WHEEL], tmp_path_factory.mktemp("engine"))
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
-            "NO_COLOR": "1",
-            "COLUMNS": "100",
-        }
         command = standalone_command(engine, *arguments)
-        return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
+        return run_process(*command, cwd=folder, PYTHONPATH="", COLUMNS="100")
 
     return run
 
 
+@cases(
+    "attempt, exercise, status, says",
+    {
+        "a stub": (None, "", 0, "Welcome to Averages: one exercise."),
+        "a mistake": (WRONG, "", 1, "You divided by the length of x everywhere."),
+        "a right attempt": (RIGHT, "running_mean", 0, "✓ 01 The running mean 4 / 4"),
+    },
+)
 def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(
-    whole, run_in, tmp_path
+    whole, run_in, tmp_path, attempt, exercise, status, says
 ):
     folder = shutil.copytree(whole, tmp_path / "class")
-    untouched = run_in(folder, "check")
-    assert (untouched.returncode, untouched.stderr) == (0, "")
-    assert untouched.stdout.startswith("the released engine\nWelcome to Averages: one exercise.")
-    (folder / SCRIPT).write_text(WRONG)
-    wrong_run = run_in(folder, "check")
-    assert (wrong_run.returncode, wrong_run.stderr) == (1, "")
-    assert "You divided by the length of x everywhere." in wrong_run.stdout
-    (folder / SCRIPT).write_text(RIGHT)
-    correct_run = run_in(folder, "check", "running_mean")
-    assert (correct_run.returncode, correct_run.stderr) == (0, "")
-    assert correct_run.stdout.splitlines()[1].split() == [
-        "✓",
-        "01",
-        "The",
-        "running",
-        "mean",
-        "4",
-        "/",
-        "4",
-    ]
+    if attempt:
+        (folder / SCRIPT).write_text(attempt)
+    completed = run_in(folder, "check", *exercise.split())
+    assert (completed.returncode, completed.stderr) == (status, "")
+    assert completed.stdout.startswith("the released engine\n")
+    assert says in " ".join(completed.stdout.split())
 
 
-def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
+def test_make_check_sets_up_and_then_checks(whole):
     command = "make --dry-run check EXERCISE=running_mean PYTHON=python3".split()
     alone = {
         name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
@@ -280,9 +267,7 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")]
 )
-def test_what_needs_the_instructors_repository_says_so(
-    whole: Path, run_in: Run, arguments: tuple[str, ...]
-) -> None:
+def test_what_needs_the_instructors_repository_says_so(whole, run_in, arguments):
     completed = run_in(whole, *arguments)
     needs = (
         f"course {arguments[0]} needs the instructor's repository, with its solutions/; "
@@ -291,7 +276,7 @@ def test_what_needs_the_instructors_repository_says_so(
     assert (completed.returncode, completed.stderr) == (2, f"course: {needs}. Next: course check\n")
 
 
-def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
+def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository):
     """Of the engine, too: what warms up the zygote once held one, and no class repository could be
     made.
     """
@@ -318,23 +303,18 @@ LACKS_ERRORS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "is_handed_over", "says"),
-    [
-        pytest.param(
-            SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"
-        ),
-        pytest.param(
+@cases(
+    "name, is_handed_over, says",
+    {
+        "a stub that earns points": (SCRIPT, False, "cannot be released: its stub scores 3"),
+        "such a stub, where the rest was handed over before": (
             SCRIPT,
             True,
             "cannot be released: its stub scores 3",
-            id="such a stub, where the rest was handed over before",
         ),
-        pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
-        pytest.param(
-            WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"
-        ),
-    ],
+        "an engine that lacks a module": (WHEEL, False, LACKS_ERRORS),
+        "such an engine, which was handed over before, is not tried again": (WHEEL, True, ""),
+    },
 )
 def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
     original = files[name]
@@ -362,16 +342,14 @@ def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_
         try_out(course, Catalogue(course), files, jobs=jobs)
 
 
-def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str, bytes]) -> None:
+def test_a_busy_machine_does_not_stop_a_release(tiny_copy, files):
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
     course = load_course(tiny_copy)
     try_out(course, Catalogue(course), files | {"course.yaml": path.read_bytes()})
 
 
-def test_solutions_that_take_too_long_are_not_released(
-    tiny: Course, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_solutions_that_take_too_long_are_not_released(tiny, files, monkeypatch):
     monkeypatch.setattr(class_repository, "SECONDS", 0.01)
     with pytest.raises(CourseError, match=r"in 0.01 seconds.* Next: course verify running_mean"):
         try_out(tiny, Catalogue(tiny), files)

@@ -62,9 +62,7 @@ def bin_folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
-def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(
-    bin_folder: Path, label: str
-) -> None:
+def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder, label):
     explanation = confinement(str(confining_bwrap(bin_folder, label)), uid_for_box())
     assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in explanation.says
     assert (
@@ -78,15 +76,15 @@ def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, 
     assert "AppArmor's profile" in explanation.says
 
 
-def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
+def test_another_cause_is_told_without_a_guess(bin_folder):
     explanation = confinement(str(confining_bwrap(bin_folder, "mine (enforce)")), uid_for_box())
     says = "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))"
     assert explanation == Finding("bubblewrap", says, good=False)
 
 
 def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(
-    bin_folder: Path,
-) -> None:
+    bin_folder,
+):
     for bwrap in (shutil.which("bwrap"), program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
         assert confinement(str(bwrap), uid_for_box()) is None
 
@@ -99,7 +97,7 @@ def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, ti
     assert ("namespaces", False) in findings
 
 
-def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Path) -> None:
+def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder):
     """Here `unshare` may do all that it asks; what bubblewrap starts may not."""
     confining_bwrap(bin_folder)
     sudo_log = bin_folder / "asked"
@@ -110,9 +108,7 @@ def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Pat
     assert "apparmor_restrict_unprivileged_userns=0" in sudo_log.read_text(), "it has tried to help"
 
 
-def test_allow_namespaces_unloads_the_profile_and_is_content(
-    bin_folder: Path, tmp_path: Path
-) -> None:
+def test_allow_namespaces_unloads_the_profile_and_is_content(bin_folder, tmp_path):
     """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole
     again.
     """
@@ -142,15 +138,13 @@ def findings_with(monkeypatch: pytest.MonkeyPatch, course: Course, driver: Drive
     return list(doctor.gpu_findings(course))
 
 
-def test_no_gpu_is_no_fault(monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places) -> None:
+def test_no_gpu_is_no_fault(monkeypatch, tiny, places):
     (finding,) = findings_with(monkeypatch, tiny, Driver(places, (), "", False))
     assert (finding.good, finding.command) == (None, "")
     assert "--device cuda is not available" in finding.says
 
 
-def test_all_that_is_missing_is_told_at_once(
-    monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places
-) -> None:
+def test_all_that_is_missing_is_told_at_once(monkeypatch, tiny, places):
     (places.dev / "nvidia-uvm").unlink()
     (places.dev / "nvidia0").chmod(0o600)
     monkeypatch.setattr(doctor, "uid_for_box", lambda: 61184)

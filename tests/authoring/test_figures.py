@@ -85,7 +85,7 @@ def count(module: torch.nn.Module) -> int:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_every_figure_of_a_lesson_is_computed_or_stands_with_its_source(lesson: str) -> None:
+def test_every_figure_of_a_lesson_is_computed_or_stands_with_its_source(lesson):
     text = remaining = markdown(LESSONS[lesson])
     rows, names = TABLE[lesson], names_of(LESSONS[lesson].stem)
     exec(rows.get("with", ""), names)

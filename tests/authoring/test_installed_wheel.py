@@ -1,6 +1,4 @@
-"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel
-alone. Three have no tensor.
-"""
+"""With the installed wheel alone, an empty folder becomes a class that is graded."""
 
 import json
 import os
@@ -62,38 +60,6 @@ def course(once: Callable[..., Path]) -> Run:
     return run
 
 
-@pytest.fixture
-def mine(course: Run, tmp_path: Path) -> Path:
-    """The course that init made, released."""
-    completed = course(tmp_path, "init", tmp_path / "mine", "--title", "My course")
-    assert (completed.returncode, completed.stderr) == (0, "")
-    assert f"release --course {tmp_path / 'mine'}" in completed.stdout
-    released = course(tmp_path / "mine", "release")
-    assert (released.returncode, besides_progress(released.stderr)) == (0, "")
-    return tmp_path / "mine"
-
-
-def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(
-    course: Run, mine: Path
-) -> None:
-    assert (mine / "README.md").read_text().startswith("# My course\n")
-    assert ".course/" in (mine / ".gitignore").read_text().splitlines()
-    paths = (
-        "Makefile",
-        ".github/workflows/grade.yml",
-        "engine.sha256",
-        "constraints.txt",
-        "tools/build-venv",
-    )
-    for name in (*paths, "docs/writing-exercises.md", "docs/checks.md"):
-        assert (mine / name).is_file(), name
-    command = ["make", "--dry-run", "--no-print-directory", "verify"]
-    dry = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)
-    assert dry.stdout.splitlines()[-1] == ".venv/bin/course verify"
-    verified = course(mine, "verify", "--seeds", "1", "--pairs", "1")
-    assert (verified.returncode, verified.stderr) == (0, ""), verified.stdout
-
-
 def write_course(course: Run, folder: Path, name: str) -> str:
     """Write a course as its author does: a skeleton in place of the example, and all filled.
     Returns what was said.
@@ -102,6 +68,10 @@ def write_course(course: Run, folder: Path, name: str) -> str:
     created = course(folder.parent, "init", folder, "--title", "Basics: one")
     output = created.stdout + course(folder, "new", f"basics/{name}", *options).stdout
     settings, texts = folder / "course.yaml", folder / "grader" / "texts.yaml"
+    names = ("README.md", "Makefile", ".github/workflows/grade.yml", "engine.sha256")
+    for path in (*names, "constraints.txt", "tools/build-venv", "docs/writing-exercises.md"):
+        assert (folder / path).is_file(), path
+    assert ".course/" in (folder / ".gitignore").read_text().splitlines()
     assert settings.read_text().startswith('title: "Basics: one"\n')
     assert "running_mean" not in "".join([settings.read_text(), *map(str, folder.rglob("*"))])
     assert re.findall(r"^\w+", texts.read_text(), re.MULTILINE) == [

@@ -1,20 +1,17 @@
-"""No line of a solution is released: one planted in any kind of file is found, and what everybody
-writes is not.
-"""
+"""No line of a solution is released in any kind of file."""
 
 import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import safetensors.torch
 import torch
 
 from manyheads.authoring.make_stub import leaks
-from manyheads.course import Course, load_course
+from manyheads.course import load_course
+from tests.make import cases
 
 SOURCE = "solutions/averages/01_running_mean.py"
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
@@ -48,77 +45,49 @@ def wheel(line: str) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    "line", [SOLUTION, REFUSAL], ids=["of a solution", "of a solution, with quotes"]
+@cases("line", {"of a solution": SOLUTION, "of a solution, with quotes": REFUSAL})
+@cases(
+    "name, write",
+    {
+        "in a script": ("a/01_x.py", script),
+        "in a notebook's code": ("a/01_x.ipynb", notebook),
+        "in a notebook's words": ("a/01_x.ipynb", lambda line: notebook(line, "markdown")),
+        "in a fingerprint file": ("a/fingerprints/01_x.safetensors", fingerprint),
+        "in a member of the wheel": ("engine.whl: engine/a.py", wheel),
+    },
 )
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        pytest.param("a/01_x.py", script, id="in a script"),
-        pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
-        pytest.param(
-            "a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"
-        ),
-        pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
-        pytest.param("engine.whl: engine/a.py", wheel, id="in a member of the wheel"),
-    ],
-)
-def test_a_planted_line_is_found(
-    tiny: Course, name: str, write: Callable[[str], bytes], line: str
-) -> None:
+def test_a_planted_line_is_found(tiny, name, write, line):
     file = name.partition(":")[0]
     assert leaks(tiny, {file: write("x = 1")}) == ()
     (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", file: write(line)})
     assert sentence == f"{name} holds a hidden line: {line!r} of {SOURCE}"
 
 
-@pytest.mark.parametrize(
-    ("line", "disguise"),
-    [
-        pytest.param(
-            SOLUTION,
-            lambda line: re.sub(r" ?(\W) ?", r"\1", line),
-            id="without the blanks that Python can spare",
-        ),
-        pytest.param(SOLUTION, lambda line: line.replace(" ", "   "), id="with more blanks"),
-        pytest.param(
-            SOLUTION,
-            lambda line: f"        {line}  # as we know",
-            id="deeper, with a remark behind it",
-        ),
-        pytest.param(SOLUTION, lambda line: f"# {line}", id="as a remark"),
-        pytest.param(SOLUTION, lambda line: f">>> {line}", id="as an example"),
-        pytest.param(
-            SOLUTION, lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"
-        ),
-        pytest.param(
-            SOLUTION,
-            lambda line: f'"""Write {line}, and be done."""',
-            id="in the middle of a sentence",
-        ),
-        pytest.param(
-            SOLUTION,
-            lambda line: json.dumps(f"x = 1\n{line}\n"),
-            id="in a text with escaped line breaks",
-        ),
-        pytest.param(REFUSAL, lambda line: line.replace('"', "'"), id="in other quotes"),
-    ],
+@cases(
+    "text",
+    {
+        "without the blanks that Python can spare": re.sub(r" ?(\W) ?", r"\1", SOLUTION),
+        "with more blanks": SOLUTION.replace(" ", "   "),
+        "deeper, with a remark behind it": f"        {SOLUTION}  # as we know",
+        "as a remark": f"# {SOLUTION}",
+        "as an example": f">>> {SOLUTION}",
+        "over several lines": SOLUTION.replace(", dtype", ",\n    dtype"),
+        "in the middle of a sentence": f'"""Write {SOLUTION}, and be done."""',
+        "in a text with escaped line breaks": json.dumps(f"x = 1\n{SOLUTION}\n"),
+        "in other quotes": REFUSAL.replace('"', "'"),
+    },
 )
-def test_another_layout_hides_nothing(
-    tiny: Course, line: str, disguise: Callable[[str], str]
-) -> None:
-    assert len(leaks(tiny, {"a.py": script(disguise(line))})) == 1
+def test_another_layout_hides_nothing(tiny, text):
+    assert len(leaks(tiny, {"a.py": script(text)})) == 1
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])
-def test_the_instructors_files_are_never_released_whatever_they_hold(
-    tiny: Course, name: str
-) -> None:
+def test_the_instructors_files_are_never_released_whatever_they_hold(tiny, name):
     assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)
     assert leaks(tiny, {f"docs/{name}": b""}) == ()
 
 
-def test_the_secret_is_found_in_any_kind_of_file(tiny_copy: Path) -> None:
+def test_the_secret_is_found_in_any_kind_of_file(tiny_copy):
     secret = b"5ec2e7" * 10
     (tiny_copy / ".course").mkdir(exist_ok=True)
     (tiny_copy / ".course" / "secret").write_bytes(secret + b"\n")
@@ -165,7 +134,7 @@ def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it
     assert bool(leaks(load_course(tiny_copy), {"a.md": text.encode()})) is leaked
 
 
-def test_what_everybody_writes_is_not_hidden(tiny: Course) -> None:
+def test_what_everybody_writes_is_not_hidden(tiny):
     everyday = (
         "import torch",
         "def running_mean(x):",

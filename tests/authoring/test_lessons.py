@@ -1,6 +1,4 @@
-"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that
-wait for a function.
-"""
+"""A lesson may have figures, links, and predictions that wait for a function."""
 
 import json
 from pathlib import Path
@@ -13,7 +11,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.course import load_course
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.student.hints import after_done
-from tests.authoring.conftest import LinesOf
+from tests.make import REPOSITORY, cases, replace
 
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
@@ -48,8 +46,8 @@ def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool =
 
 
 def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
-    tiny_copy: Path,
-) -> None:
+    tiny_copy,
+):
     with_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
     course = load_course(tiny_copy)
     written = write_release(course, Catalogue(course))
@@ -61,60 +59,48 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     assert not figure.exists()
 
 
-@pytest.mark.parametrize(
-    ("markdown", "figure", "links", "says"),
-    [
-        pytest.param(
+@cases(
+    "markdown, figure, links, says",
+    {
+        "a figure and a link": (
             f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)",
             True,
             2,
             "",
-            id="a figure and a link",
         ),
-        pytest.param(
+        "an address, and a part of the page": (
             "<https://example.org> and [part](#part)",
             False,
             0,
             "",
-            id="an address, and a part of the page",
         ),
-        pytest.param(f"Write `![words]({FIGURE})` for a figure.", False, 0, "", id="code"),
-        pytest.param(
+        "code": (f"Write `![words]({FIGURE})` for a figure.", False, 0, ""),
+        "a figure that is missing": (
             f"![Two curves]({FIGURE})",
             False,
             1,
             f"{FIGURE} is not released",
-            id="a figure that is missing",
         ),
-        pytest.param(
+        "one without words": (
             f"![]({FIGURE})",
             True,
             1,
             f"{FIGURE} has no words for who cannot see it",
-            id="one without words",
         ),
-        pytest.param(
+        "one without a lesson": (
             "Two curves.",
             True,
             1,
             f"exercises/averages/{FIGURE} is named in no lesson",
-            id="one without a lesson",
         ),
-        pytest.param(
-            "[on](02_median.ipynb)",
-            False,
-            1,
-            "02_median.ipynb is not released",
-            id="a link to nothing",
-        ),
-        pytest.param(
+        "a link to nothing": ("[on](02_median.ipynb)", False, 1, "02_median.ipynb is not released"),
+        "no such page": (
             "[page](../../docs/means.md)",
             False,
             1,
             "../../docs/means.md is not released",
-            id="no such page",
         ),
-    ],
+    },
 )
 def test_a_link_or_figure_that_would_fail_a_student_is_found(
     lines_of, tiny_copy, markdown, figure, links, says
@@ -127,9 +113,7 @@ def test_a_link_or_figure_that_would_fail_a_student_is_found(
     assert (claim.passed_cases, claim.total) == (links - bool(says), links)
 
 
-def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
-    lines_of: LinesOf, tiny_copy: Path
-) -> None:
+def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(lines_of, tiny_copy):
     with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
     page = tiny_copy / "docs" / "means.md"
     page.parent.mkdir()
@@ -142,56 +126,48 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
 
-@pytest.mark.parametrize(
-    ("row", "is_shown"),
-    [
-        ("due: 2020-01-01 18:00Z", False),
-        ("show_solutions: true", True),
-        ("show_solutions: true\n    due: 2020-01-01 18:00Z", True),
-        ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
-    ],
+@cases(
+    "row, is_shown",
+    {
+        "the due date alone": ("due: 2020-01-01 18:00Z", False),
+        "no due date": ("show_solutions: true", True),
+        "after it": ("show_solutions: true\n    due: 2020-01-01 18:00Z", True),
+        "before it": ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
+    },
 )
 def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(
     tiny_copy, row, is_shown
 ):
-    path, finished = tiny_copy / "course.yaml", "model-solutions/averages/01_running_mean.py"
-    path.write_text(path.read_text().replace("    exercises:\n", f"    {row}\n    exercises:\n"))
+    replace(tiny_copy / "course.yaml", "    exercises:\n", f"    {row}\n    exercises:\n")
     course = load_course(tiny_copy)
     files = bundle(course, [], "@school")
-    assert (finished in files, leaks(course, files)) == (is_shown, ())
-    if is_shown:
-        assert b"SOLUTION" not in files[finished]
-        assert "cumsum" in files[finished].decode()
-        (tiny_copy / finished).parent.mkdir(parents=True)
-        (tiny_copy / finished).write_bytes(files[finished])
-    assert (
-        any("to read beside yours" in line for line in after_done(course.exercises[0])) == is_shown
-    )
+    assert leaks(course, files) == ()
+    finished = {name: text for name, text in files.items() if name.startswith("model-solutions/")}
+    assert [*finished] == ["model-solutions/averages/01_running_mean.py"] * is_shown
+    for name, content in finished.items():
+        assert b"SOLUTION" not in content
+        assert b"cumsum" in content
+        (tiny_copy / name).parent.mkdir(parents=True)
+        (tiny_copy / name).write_bytes(content)
+    assert ("to read beside yours" in "".join(after_done(course.exercises[0]))) is is_shown
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        pytest.param("waits", "waits", "", id="one that waits for its function"),
-        pytest.param(
+@cases(
+    "old, new, says",
+    {
+        "one that waits for its function": ("waits", "waits", ""),
+        "one that does not wait": (
             "NotImplementedError",
             "KeyError",
             "with the stub, 'try:' raises NotImplementedError",
-            id="one that does not wait",
         ),
-        pytest.param(
+        "one that waits in silence": (
             'print("it waits")',
             "pass",
             "with the stub, 'try:' prints nothing",
-            id="one that waits in silence",
         ),
-        pytest.param(
-            "last}",
-            "least}",
-            "with the solution, 'try:' raises NameError",
-            id="one whose answer fails",
-        ),
-    ],
+        "one whose answer fails": ("last}", "least}", "with the solution, 'try:' raises NameError"),
+    },
 )
 def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
@@ -200,37 +176,32 @@ def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, ol
     assert says in "".join(predictions.failures)
 
 
-def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
+def test_the_answer_of_a_prediction_is_locked_and_earns_nothing():
     cells = json.loads(stub_notebook(ANSWER.lstrip(), "running_mean", ()))["cells"]
     nbgrader = cells[0]["metadata"]["nbgrader"]
     assert (nbgrader["locked"], nbgrader["solution"], nbgrader["grade"]) == (True, False, False)
     assert cells[0]["metadata"]["editable"] is False
 
 
+def count_words(prose: str) -> int:
+    return sum(bool(word.strip("#")) for word in prose.split())
+
+
+@pytest.mark.parametrize("exercise", load_course(REPOSITORY).exercises, ids=lambda e: e.id)
 def test_every_lesson_has_its_needs_minutes_figure_prediction_and_a_way_on_and_fits_a_phone(
-    repository,
+    exercise,
 ):
-    course = load_course(repository)
-    for exercise in course.exercises:
-        text = exercise.script.read_text(encoding="utf-8")
-        lines, head = text.splitlines(), text.split("# %%")[1]
-        for words in ("# *About ", " minutes. You need: ", " After this:"):
-            assert words in head, (exercise.id, words)
-        assert f"](figures/{exercise.stem}.svg)" in text, exercise.id
-        assert '# %% tags=["predict"]' in text, exercise.id
-        headings = [line for line in lines if line.startswith("# #")]
-        assert "# ## Onward" in text, exercise.id
-        assert len(set(headings)) == len(headings), exercise.id
-        cells = text.partition("# YOUR CODE HERE")[0].split("# %% ")
-        prose = "".join(
-            cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
-        )
-        assert prose.count(NEEDED) == 1, exercise.id
-        introduction, needed = prose.split(NEEDED)
-        needed, heading, further = needed.partition("\n# ##")
-        needed_words = [word for word in needed.split() if word.strip("#")]
-        assert len(needed_words) <= MOST_NEEDED, (exercise.id, len(needed_words))
-        words = [word for word in (introduction + heading + further).split() if word.strip("#")]
-        assert len(words) <= MOST_WORDS, (exercise.id, len(words))
-        drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
-        assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id
+    text = exercise.script.read_text(encoding="utf-8")
+    for passage in ("# *About ", " minutes. You need: ", " After this:"):
+        assert passage in text.split("# %%")[1]
+    for passage in (f"](figures/{exercise.stem}.svg)", '# %% tags=["predict"]', "# ## Onward"):
+        assert passage in text
+    headings = [line for line in text.splitlines() if line.startswith("# #")]
+    assert len(set(headings)) == len(headings)
+    cells = text.partition("# YOUR CODE HERE")[0].split("# %% [markdown]")[1:]
+    introduction, needed = "".join(cell.partition("# %%")[0] for cell in cells).split(NEEDED)
+    needed, heading, further = needed.partition("\n# ##")
+    assert count_words(needed) <= MOST_NEEDED
+    assert count_words(introduction + heading + further) <= MOST_WORDS
+    drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
+    assert [line for line in drawn if len(line) - len("# ") > PHONE] == []

@@ -1,6 +1,4 @@
-"""Git for Windows converts line endings by default: what is released stays as it was released, and
-scripts run.
-"""
+"""Line endings that Git for Windows converts change no released file."""
 
 import subprocess
 from pathlib import Path
@@ -43,8 +41,8 @@ def windows_clone(folder: Path) -> Path:
 
 
 def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
-    tiny: Course, files: dict[str, bytes], released_folder: Path
-) -> None:
+    tiny, files, released_folder
+):
     clone = windows_clone(released_folder)
     assert content(clone) == files
     assert hand_over(tiny, clone, files) == []
@@ -53,8 +51,8 @@ def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
 
 
 def test_an_attempt_with_windows_line_endings_is_committed_without_them(
-    released_folder: Path,
-) -> None:
+    released_folder,
+):
     attempt = (released_folder / SCRIPT).read_bytes().replace(b"\n", b"\r\n")
     (released_folder / SCRIPT).write_bytes(attempt + b"mine = 1\r\n")
     git(released_folder, "commit", "--quiet", "--all", "--message", "from an editor of Windows")
@@ -62,9 +60,7 @@ def test_an_attempt_with_windows_line_endings_is_committed_without_them(
     assert changed_lines.split() == ["1", "0", SCRIPT]
 
 
-def test_a_class_that_was_converted_before_is_brought_up_to_date(
-    tiny: Course, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_class_that_was_converted_before_is_brought_up_to_date(tiny, files, tmp_path):
     """Line endings alone are nobody's work."""
     hand_over(tiny, tmp_path, files)
     for name in ("tools/build-venv", SCRIPT):
@@ -77,6 +73,6 @@ def test_a_class_that_was_converted_before_is_brought_up_to_date(
         hand_over(tiny, tmp_path, files)
 
 
-def test_this_repository_has_no_file_that_git_may_convert() -> None:
+def test_this_repository_has_no_file_that_git_may_convert():
     attributes = git(REPOSITORY, "check-attr", "text", "README.md", "tools/build-venv", SCRIPT)
     assert {line.rpartition(": ")[2] for line in attributes.splitlines()} == {"unset"}

@@ -1,5 +1,6 @@
-"""What is recorded of mutants is what every processor computes: nothing that chance or rounding
-decides.
+"""Internal: no course has functions that rounding or chance decides in each of these ways.
+
+What is recorded of mutants is what every processor computes.
 """
 
 from collections.abc import Callable, Sequence
@@ -7,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.authoring.choose_visible_oracles import (
@@ -15,10 +16,20 @@ from manyheads.authoring.choose_visible_oracles import (
     groups_of,
     oracles_violated_by,
 )
-from manyheads.authoring.record_fault_dictionary import answers_of, store_replies, without_rounding
+from manyheads.authoring.record_fault_dictionary import (
+    answers_of,
+    recorded_weights,
+    shares_of,
+    store_replies,
+    without_rounding,
+)
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
+from manyheads.course import load_course
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
+from manyheads.diagnosis.recording_file import read
+from tests.authoring.same_recordings import differences
+from tests.make import REPOSITORY
 
 Function = Callable[[Tensor], Tensor]
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
@@ -145,7 +156,7 @@ def reply_violations(call: Call, f: Function) -> tuple[int | None, ViolatedOracl
     return stored, aspects
 
 
-def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -> None:
+def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does():
     assert ("values", (0,)) in reply_violations(CALL, lambda x: x + 1)[1]
     assert reply_violations(CALL, lambda x: (1e12 * x).sin()) == (None, frozenset())
     stored, aspects = reply_violations(
@@ -155,7 +166,44 @@ def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does() -
     assert ("values", (0,)) in aspects
 
 
-def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
+def test_what_is_left_of_numbers_that_cancel_is_zero():
     nothing, residue, little = map(print_of, times(0, 3e-10, 1e-4))
     assert residue.is_same(nothing)
     assert not little.is_same(nothing)
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("id_", ["self_attention", "mha_by_loop", "kv_cache"])
+def test_the_recorded_weights_are_those_of_the_reference(id_):
+    exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == id_)
+    stored = read(exercise.fingerprints)
+    weights = recorded_weights(exercise, stored)
+    assert weights
+    assert differences(stored, replace(stored, weights=weights)) == []
+    assert differences(stored, replace(stored, weights={})) == ["weights"]
+
+
+class Shares(nn.Module):
+    """Two heads, each with a causal mean; with flash set nothing of them is seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flash = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.flash:
+            return x.cumsum(1)
+        scores = torch.zeros(1, 2, x.shape[1], x.shape[1])
+        shares = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
+        return (shares @ x[:, None]).mean(1)
+
+
+def test_the_shares_of_a_module_are_what_its_heads_give_to_each_token():
+    x = torch.randn(1, 3, 4)
+    expected = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(
+        2, 3, 3
+    )
+    actual = shares_of(Shares(), x, {"flash": False})
+    assert actual is not None
+    torch.testing.assert_close(actual, expected)
+    assert shares_of(Shares(), x, {}) is None

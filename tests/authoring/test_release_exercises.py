@@ -1,6 +1,4 @@
-"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with
-its notebook.
-"""
+"""A release makes the same bytes every time, and nothing without a source."""
 
 from dataclasses import replace as with_other
 from pathlib import Path
@@ -9,14 +7,13 @@ import jupytext
 import pytest
 from torch import Tensor
 
-from manyheads.authoring.record_fault_dictionary import recorded_weights
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import load, read
 from manyheads.files import CourseFault
 from manyheads.judge.run_hidden_checks import Catalogue
 from tests.authoring.same_recordings import differences
-from tests.make import REPOSITORY, content, replace
+from tests.make import REPOSITORY, cases, content, replace
 
 pytestmark = pytest.mark.recorded
 
@@ -29,7 +26,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("id_", [pytest.param(id_, marks=marks) for id_, marks in RECORDED.items()])
-def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> None:
+def test_what_the_repository_holds_is_what_this_processor_records(id_):
     exercise, catalogue = next(e for e in COURSE.exercises if e.id == id_), Catalogue(COURSE)
     assert [
         path for path, text in texts_of(catalogue, exercise).items() if path.read_bytes() != text
@@ -45,21 +42,11 @@ def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> N
     assert differences(stored, fresh) == [], says
 
 
-@pytest.mark.parametrize("id_", ["self_attention", "mha_by_loop", "kv_cache"])
-def test_the_recorded_weights_are_those_of_the_reference(id_: str) -> None:
-    exercise = next(e for e in COURSE.exercises if e.id == id_)
-    stored = read(exercise.fingerprints)
-    weights = recorded_weights(exercise, stored)
-    assert weights
-    assert differences(stored, with_other(stored, weights=weights)) == []
-    assert differences(stored, with_other(stored, weights={})) == ["weights"]
-
-
 def plus_one(output: Tensor | None) -> Tensor | None:
     return None if output is None else output + 1
 
 
-def test_a_recording_with_other_numbers_is_another() -> None:
+def test_a_recording_with_other_numbers_is_another():
     stored = read(next(e for e in COURSE.exercises if e.id == "reshape_dance").fingerprints)
     assert differences(stored, stored) == []
     mutants = with_other(stored, mutants=(stored.mutants[0], *stored.mutants[:-1]))
@@ -94,61 +81,41 @@ FILES = [
 ]
 
 
-def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(
-    tiny_copy: Path,
-) -> None:
-    course = load_course(tiny_copy)
+def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(tiny_copy):
     folder = tiny_copy / "exercises" / "averages"
     (folder / "__pycache__").mkdir()
-    for name in (
-        "__pycache__/01_running_mean.cpython-311.pyc",
-        "notes.md",
-        "fingerprints/02.safetensors",
-    ):
-        (folder / name).touch()
-    strays = stray_files(course, [tiny_copy / name for name in FILES])
-    assert {str(path.relative_to(folder)) for path in strays} == {
-        "notes.md",
-        "fingerprints/02.safetensors",
-    }
+    strays = {folder / name for name in ("notes.md", "fingerprints/02.safetensors")}
+    cache = folder / "__pycache__/01_running_mean.cpython-311.pyc"
+    for path in (cache, *strays):
+        path.touch()
+    released = [tiny_copy / name for name in FILES]
+    assert {*stray_files(load_course(tiny_copy), released)} == strays
     release(tiny_copy)
-    assert [path.exists() for path in strays] == [False, False]
+    assert not any(path.exists() for path in strays)
+    assert cache.exists()
 
 
-def test_one_exercise_can_be_released_alone(two_means: Path) -> None:
+def test_one_exercise_can_be_released_alone(two_means):
     release(two_means)
-    stray = two_means / "exercises" / "averages" / "03_mode.py"
-    stray.write_text("not written yet\n")
-    for name in FILES[0], FILES[0].replace("01_running_mean", "02_last_mean"):
-        (two_means / name).write_text("edited\n")
+    names = ("01_running_mean.py", "02_last_mean.py", "03_mode.py")
+    first, second, stray = (two_means / "exercises" / "averages" / name for name in names)
+    for path in (first, second, stray):
+        path.write_text("edited\n")
     course = load_course(two_means)
-    exercise, _ = course.exercises
-    catalogue = Catalogue(course)
-    written = write_release(course, catalogue, [exercise])
+    written = write_release(course, Catalogue(course), course.exercises[:1])
     assert [str(path.relative_to(two_means)) for path in written] == FILES
-    assert "YOUR CODE HERE" in (two_means / FILES[0]).read_text()
-    assert (two_means / "exercises/averages/02_last_mean.py").read_text() == "edited\n"
-    assert stray.exists()
+    assert "YOUR CODE HERE" in first.read_text()
+    assert [path.read_text() for path in (second, stray)] == ["edited\n", "edited\n"]
 
 
-def test_script_and_notebook_agree_through_jupytext_and_the_graded_cells_points_are_the_exercises(
-    tiny_copy: Path,
-) -> None:
-    script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
-    cells = [
-        (c.cell_type, c.source)
-        for c in notebook.cells
-        if not c.metadata.get("nbgrader", {}).get("grade")
-    ]
-    # the first loads the magics
-    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]
-    points = [
-        c.metadata["nbgrader"].get("points", 0) for c in notebook.cells if "nbgrader" in c.metadata
-    ]
-    assert sum(points) == load_course(tiny_copy).assignments[0].points
+def test_the_points_of_the_graded_cells_are_the_exercises(tiny_copy):
+    cells = jupytext.read(tiny_copy / FILES[1]).cells
+    marks = [cell.metadata.get("nbgrader", {}) for cell in cells]
+    points = sum(mark.get("points", 0) for mark in marks)
+    assert points == load_course(tiny_copy).assignments[0].points
 
 
-def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
+def test_a_missing_source_is_an_error(tiny_copy):
     (tiny_copy / "solutions" / "averages" / "01_running_mean.py").unlink()
     with pytest.raises(
         CourseError,
@@ -157,23 +124,18 @@ def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
         release(tiny_copy)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        pytest.param(
+@cases(
+    "old, new, says",
+    {
+        "wrong values": (
             "x.cumsum(0) /",
             "x.cumsum(0) *",
             "the reference of running_mean fails values",
-            id="wrong values",
         ),
-        pytest.param(
-            "import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"
-        ),
-    ],
+        "an import that fails": ("import torch\n", "import torhc\n", "ModuleNotFoundError"),
+    },
 )
-def test_nothing_is_recorded_of_a_broken_reference(
-    tiny_copy: Path, old: str, new: str, says: str
-) -> None:
+def test_nothing_is_recorded_of_a_broken_reference(tiny_copy, old, new, says):
     replace(tiny_copy / "solutions" / "averages" / "01_running_mean.py", old, new)
     original = content(tiny_copy / "exercises")
     with pytest.raises(Exception, match=says) as error:
@@ -182,8 +144,8 @@ def test_nothing_is_recorded_of_a_broken_reference(
     assert content(tiny_copy / "exercises") == original
 
 
-@pytest.mark.parametrize("text", ["", "MUTANTS = ()\n"], ids=["no file", "an empty tuple"])
-def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: str) -> None:
+@cases("text", {"no file": "", "an empty tuple": "MUTANTS = ()\n"})
+def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy, text):
     (exercise,) = load_course(tiny_copy).exercises
     exercise.misconceptions.unlink()
     if text:

@@ -1,6 +1,4 @@
-"""Set-up with make: it builds the environment anew where it must, and says in one sentence why it
-cannot.
-"""
+"""Set-up with make builds the environment, or says in one sentence why it cannot."""
 
 import hashlib
 import os
@@ -17,7 +15,7 @@ from threading import Thread
 import pytest
 
 from manyheads.authoring.templates import HERE
-from tests.make import REPOSITORY
+from tests.make import REPOSITORY, cases
 
 MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
 UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
@@ -78,22 +76,15 @@ def environment_of_nothing(folder: Path) -> Path:
     return folder / ".venv"
 
 
-def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder: Path) -> None:
+def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder):
     completed = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
     assert completed.returncode == 2
-    messages = [
-        line
-        for line in completed.stderr.splitlines()
-        if line.startswith("torch could not be installed: ")
-    ]
-    assert messages == [
-        (
-            f"torch could not be installed: {UNREACHABLE} cannot be reached ([Errno 111] "
-            "Connection refused). Next: check the network, then make again; behind a proxy, "
-            "first export HTTPS_PROXY=http://HOST:PORT"
-        )
-    ]
-    assert "secret" not in messages[0]
+    (_, message) = completed.stderr.split("torch could not be installed: ")
+    assert message.splitlines()[0] == (
+        f"{UNREACHABLE} cannot be reached ([Errno 111] Connection refused). Next: check the "
+        "network, then make again; behind a proxy, first export HTTPS_PROXY=http://HOST:PORT"
+    )
+    assert "secret" not in message
 
 
 @pytest.fixture
@@ -108,7 +99,7 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
+def test_a_proxy_that_does_not_answer_is_told(folder):
     proxy = UNREACHABLE.replace("//", "//ada:secret@").removesuffix("/simple")
     completed = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=proxy)
     message = completed.stderr.partition("torch could not be installed: ")[2]
@@ -120,9 +111,7 @@ def test_a_proxy_that_does_not_answer_is_told(folder: Path) -> None:
     assert "secret" not in message
 
 
-def test_an_index_that_is_reached_and_has_no_build_is_told_apart(
-    folder: Path, empty_index: str
-) -> None:
+def test_an_index_that_is_reached_and_has_no_build_is_told_apart(folder, empty_index):
     completed = set_up(folder, f"TORCH_INDEX={empty_index}")
     assert completed.returncode == 2
     assert (
@@ -156,16 +145,18 @@ def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
     return path
 
 
-def test_what_can_be_had_is_installed_and_then_nothing_is_asked(
-    folder: Path, tmp_path: Path
-) -> None:
-    write_wheel(tmp_path, "torch")
-    engine = write_wheel(folder, "manyheads", "Requires-Dist: torch\n")
-    (folder / "engine.sha256").write_text(
-        f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
-    )
+def hand_out_engine(folder: Path, requires: str) -> None:
+    """Put an engine that requires a package into a class repository, and torch beside that."""
+    write_wheel(folder.parent, "torch")
+    engine = write_wheel(folder, "manyheads", f"Requires-Dist: {requires}\n")
+    digest = hashlib.sha256(engine.read_bytes()).hexdigest()
+    (folder / "engine.sha256").write_text(f"{digest} {engine.name}\n")
     (folder / "constraints.txt").write_text("torch==1.0\n")
-    completed = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+
+
+def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder):
+    hand_out_engine(folder, "torch")
+    completed = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(folder.parent))
     assert (completed.returncode, completed.stderr) == (0, "")
     assert completed.stdout.endswith("torch is there; now the rest.\n")
     import_both = [folder / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
@@ -174,27 +165,16 @@ def test_what_can_be_had_is_installed_and_then_nothing_is_asked(
     assert again.stdout == "make: Nothing to be done for 'setup'.\n"
 
 
-def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(
-    folder: Path, tmp_path: Path
-) -> None:
-    write_wheel(tmp_path, "torch")
-    engine = write_wheel(folder, "manyheads", "Requires-Dist: einops\n")
-    (folder / "engine.sha256").write_text(
-        f"{hashlib.sha256(engine.read_bytes()).hexdigest()} {engine.name}\n"
-    )
-    (folder / "constraints.txt").write_text("torch==1.0\n")
-    completed = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(tmp_path))
+def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(folder):
+    hand_out_engine(folder, "einops")
+    completed = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(folder.parent))
     assert completed.returncode == 2
-    assert (
-        f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached"
-        in completed.stderr
-    )
+    reason = f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached"
+    assert reason in completed.stderr
 
 
 @pytest.mark.parametrize("system", ["Darwin", "Linux"])
-def test_a_python_for_intel_macs_is_told_before_anything_is_built(
-    folder: Path, tmp_path: Path, system: str
-) -> None:
+def test_a_python_for_intel_macs_is_told_before_anything_is_built(folder, tmp_path, system):
     this_machine = (
         f'import platform\nplatform.system = lambda: "{system}"\n'
         'platform.machine = lambda: "x86_64"\n'
@@ -206,7 +186,7 @@ def test_a_python_for_intel_macs_is_told_before_anything_is_built(
     assert (folder / ".venv").exists() is (system == "Linux")
 
 
-def test_an_environment_is_built_once(folder: Path, environment_of_nothing: Path) -> None:
+def test_an_environment_is_built_once(folder, environment_of_nothing):
     assert set_up(folder, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
     assert (environment_of_nothing / ".ready").exists()
 
@@ -226,7 +206,7 @@ def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
     assert completed.returncode == 2
 
 
-def test_an_environment_that_another_program_made_is_kept(folder: Path) -> None:
+def test_an_environment_that_another_program_made_is_kept(folder):
     """A workflow's runner links one."""
     (folder / ".venv").mkdir()
     (folder / ".venv" / ".ready").touch()
@@ -234,19 +214,19 @@ def test_an_environment_that_another_program_made_is_kept(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
-def test_every_makefile_asks_whether_its_environment_was_moved(makefile: Path) -> None:
+def test_every_makefile_asks_whether_its_environment_was_moved(makefile):
     text = makefile.read_text(encoding="utf-8")
     assert 'tools/build-venv $(shell sh tools/moved-venv "$(VENV)")' in text
     assert " FORCE\n" in text
 
 
-@pytest.mark.parametrize(
-    ("makefile", "options", "results"),
-    [
-        pytest.param(MAKEFILES[0], [], "results-examples", id="this repository"),
-        pytest.param(MAKEFILES[2], [], "results-examples", id="the example of a new course"),
-        pytest.param(MAKEFILES[2], ["SUBMITTED=submitted"], "results", id="a class"),
-    ],
+@cases(
+    "makefile, options, results",
+    {
+        "this repository": (MAKEFILES[0], [], "results-examples"),
+        "the example of a new course": (MAKEFILES[2], [], "results-examples"),
+        "a class": (MAKEFILES[2], ["SUBMITTED=submitted"], "results"),
+    },
 )
 def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
     grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
@@ -255,7 +235,7 @@ def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile,
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
-def test_clean_removes_no_results_of_a_class(tmp_path: Path, makefile: Path) -> None:
+def test_clean_removes_no_results_of_a_class(tmp_path, makefile):
     removal = commands_of_make(with_tools(makefile, tmp_path / "course"), "clean")
     assert removal.startswith("rm -rf .venv")
     assert "results" not in removal.split()

@@ -1,6 +1,4 @@
-"""A release makes what is stale and nothing else; with several processes it writes the bytes of
-one, and leaves nothing behind.
-"""
+"""A release makes stale files and nothing else, with one process or several."""
 
 import multiprocessing
 import os
@@ -19,7 +17,7 @@ from manyheads.checks.runner import namespace_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank, recording_file
 from manyheads.judge.run_hidden_checks import Catalogue
-from tests.make import add, content, edit, start
+from tests.make import add, cases, content, edit, start
 
 pytestmark = pytest.mark.journey
 
@@ -34,7 +32,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def release(folder: Path) -> tuple[int, dict[Path, bool]]:
+def release(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
     """How many steps it took, and the files, with whether each was another before."""
     load_bank.cache_clear()  # as in a process of its own
     namespace_of.cache_clear()
@@ -46,7 +44,7 @@ def release(folder: Path) -> tuple[int, dict[Path, bool]]:
         yield lambda: None
 
     course = load_course(folder)
-    written = write_release(course, Catalogue(course), show_progress=progress)
+    written = write_release(course, Catalogue(course), jobs=jobs, show_progress=progress)
     return steps[0], written
 
 
@@ -58,8 +56,8 @@ def released_course(tiny_copy: Path) -> Path:
 
 
 def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(
-    released_course: Path,
-) -> None:
+    released_course,
+):
     original = content(released_course)
     steps, written = release(released_course)
     files = [
@@ -74,48 +72,28 @@ NO_MUTANTS_WORDS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("change", "is_stale"),
-    [
-        pytest.param(
-            edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"),
-            True,
-            id="the solution",
-        ),
-        pytest.param(
-            edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"
-        ),
-        pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
-        pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-        pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
-        pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
-        pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
-        pytest.param(
-            lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"
-        ),
-        pytest.param(
+@cases(
+    "change, is_stale",
+    {
+        "the solution": (edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"), True),
+        "a check's title": (edit(CHECKS, "averages all that came", "averages what came"), True),
+        "the checks' conftest": (add("grader/checks/conftest.py", "A = 1\n"), True),
+        "a mutant": (edit(BANK, '"len(x)"', '"len(x) + 0"'), True),
+        "a right attempt": (add(RIGHT, "A = 1\n"), True),
+        "an unlisted wrong attempt": (add(WRONG, "A = 1\n"), True),
+        "an unlisted wrong attempt less": (lambda folder: (folder / WRONG).unlink(), True),
+        "a hint": (
             edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"),
             True,
-            id="a hint",
         ),
-        pytest.param(
+        "the row of course.yaml": (
             edit("course.yaml", "How many numbers have", "How many have"),
             True,
-            id="the row of course.yaml",
         ),
-        pytest.param(
-            edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"
-        ),
-        pytest.param(
-            edit(BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark in the bank"
-        ),
-        pytest.param(
-            add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"
-        ),
-        pytest.param(
-            lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"
-        ),
-    ],
+        "a remark": (edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False),
+        "words for a misconception that no mutant has": (add(TEXTS, NO_MUTANTS_WORDS), False),
+        "another place": (lambda folder: folder.rename(folder.with_name("elsewhere")), False),
+    },
 )
 def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(
     released_course, change, is_stale
@@ -126,14 +104,12 @@ def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_do
     assert release(folder)[0] == 0
 
 
-def test_a_remark_that_students_read_is_released(released_course: Path) -> None:
+def test_a_remark_that_students_read_is_released(released_course):
     edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released_course)
     assert list(release(released_course)[1].values()) == [True, True, False], "but the recording"
 
 
-def test_an_exercise_that_another_engine_made_is_made_anew(
-    released_course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exercise_that_another_engine_made_is_made_anew(released_course, monkeypatch):
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
     steps, written = release(released_course)
     assert (steps, list(written.values())) == (1, [False, False, True])
@@ -156,26 +132,21 @@ def test_what_is_missing_or_damaged_is_made_again_as_it_was(released_course, nam
 PATIENCE = 120.0  # seconds: a busy machine is slow
 
 
-def write_with(folder: Path, jobs: int) -> None:
-    course = load_course(folder)
-    write_release(course, Catalogue(course), jobs=jobs)
-
-
-def test_two_processes_write_what_one_writes(two_means: Path) -> None:
+def test_two_processes_write_what_one_writes(two_means):
     (two_means / FINGERPRINTS).unlink()
     original = content(two_means)
-    write_with(two_means, 2)
+    release(two_means, 2)
     by_two = content(two_means)
     for name in by_two.keys() - original.keys():
         (two_means / name).unlink()
-    write_with(two_means, 1)
+    release(two_means, 1)
     assert content(two_means) == by_two
     assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
 
 
 def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
-    two_means: Path,
-) -> None:
+    two_means,
+):
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(
         checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8"
@@ -185,7 +156,7 @@ def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
         r"then course release last_mean"
     )
     with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
-        write_with(two_means, 2)
+        release(two_means, 2)
     assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
     assert multiprocessing.active_children() == []
 
@@ -200,9 +171,7 @@ if multiprocessing.parent_process() is not None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(
-    two_means: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means, tmp_path):
     at_work = tmp_path / "at_work"
     at_work.mkdir()
     checks = two_means / "grader" / "checks" / "test_last_mean.py"

@@ -55,9 +55,7 @@ def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
         ),
     ],
 )
-def test_a_step_is_done_only_if_it_is(
-    lesson: str, forward: str, steps: list[int], ends: str
-) -> None:
+def test_a_step_is_done_only_if_it_is(lesson, forward, steps, ends):
     projection = {"proj": "proj", "proj_in": "C"}
     if lesson == "05_weight_split":
         projection = {"proj": "out_proj", "proj_in": "12"}

@@ -1,6 +1,7 @@
 """From a solution's source to the stub, as a script and as a notebook that nbgrader understands."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from manyheads.authoring.make_stub import STUB, strip, stub_notebook
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.files import CourseFault
 from manyheads.submission.read import read_notebook
-from tests.make import REPOSITORY
+from tests.make import REPOSITORY, cases
 
 SOLUTIONS = sorted(
     [*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")]
@@ -22,100 +23,63 @@ SOLUTIONS = sorted(
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-@pytest.mark.parametrize(
-    ("source", "stub"),
-    [
-        pytest.param(
-            "def f(x):\n    BEGIN\n    return x\n    END\n",
-            "def f(x):\n    TODO\n    RAISE\n",
-            id="one part, in its indent",
-        ),
-        pytest.param(
-            "BEGIN\nx = 1\nEND\ny = 2\n", "TODO\nRAISE\ny = 2\n", id="a part without indent"
-        ),
-        pytest.param(
-            "a\n  BEGIN\n  b\n  END\nc\n    BEGIN\n    d\n    END\n",
-            "a\n  TODO\n  RAISE\nc\n    TODO\n    RAISE\n",
-            id="two parts, each in its own indent",
-        ),
-        pytest.param(
-            "def f():\n    BEGIN\n    END\n",
-            "def f():\n    TODO\n    RAISE\n",
-            id="a part with nothing in it",
-        ),
-        pytest.param(
-            "def f():\n\tBEGIN\n\n\treturn 1\n\n\tEND",
-            "def f():\n\tTODO\n\tRAISE\n",
-            id="a tab as indent, and no line end at the end",
-        ),
-        pytest.param(
-            "x = 0   \n    BEGIN   \n    x\n    END   \n",
-            "x = 0   \n    TODO\n    RAISE\n",
-            id="blanks after the markers",
-        ),
-    ],
-)
-def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
-    stub = stub.replace("TODO", "# YOUR CODE HERE").replace(
-        "RAISE", 'raise NotImplementedError("write this part")'
-    )
-    assert strip(source.replace("BEGIN", BEGIN).replace("END", END), "01_f.py") == stub
+def with_markers(source: str) -> str:
+    """The source with lines for |, and with the markers of a solution for BEGIN and END alone."""
+    text = source.replace("|", "\n")
+    return re.sub(r"(?<!# )BEGIN", BEGIN, re.sub(r"(?<!# )END", END, text))
 
 
-@pytest.mark.parametrize(
-    ("lines", "line", "problem"),
-    [
-        pytest.param(
-            ["x", BEGIN, "y"], 2, f"{BEGIN} is never closed", id="a part that is never closed"
+@cases(
+    "source, stub",
+    {
+        "one part, in its indent": (
+            "def f(x):|    BEGIN|    return x|    END|",
+            "def f(x):|    TODO|    RAISE|",
         ),
-        pytest.param(
-            [BEGIN, END, "x", BEGIN, "y"],
-            4,
-            f"{BEGIN} is never closed",
-            id="a second part that is never closed",
+        "a part without indent": ("BEGIN|x = 1|END|y = 2|", "TODO|RAISE|y = 2|"),
+        "two parts, each in its own indent": (
+            "a|  BEGIN|  b|  END|c|    BEGIN|    d|    END|",
+            "a|  TODO|  RAISE|c|    TODO|    RAISE|",
         ),
-        pytest.param(
-            [BEGIN, "x", BEGIN, "y", END],
-            3,
-            f"{BEGIN} inside the part that began on line 1",
-            id="a part in a part",
+        "a part with nothing in it": ("def f():|  BEGIN|  END|", "def f():|  TODO|  RAISE|"),
+        "a tab as indent, and no line end at the end": (
+            "def f():|\tBEGIN||\treturn 1||\tEND",
+            "def f():|\tTODO|\tRAISE|",
         ),
-        pytest.param(
-            [BEGIN, END, "x", END], 4, f"{END} without {BEGIN}", id="a stray end after a good part"
+        "blanks after the markers": (
+            "x = 0   |    BEGIN   |    x|    END   |",
+            "x = 0   |    TODO|    RAISE|",
         ),
-        pytest.param([END, BEGIN], 1, f"{END} without {BEGIN}", id="end before begin"),
-        pytest.param(
-            ["x = 1  ### BEGIN SOLUTION", END], 1, "not alone on its line", id="a begin after code"
-        ),
-        pytest.param(
-            [BEGIN, "y = 2  ### END SOLUTION"], 2, "not alone on its line", id="an end after code"
-        ),
-        pytest.param(
-            ["# BEGIN SOLUTION", "x", "# END SOLUTION"],
-            1,
-            "not alone on its line",
-            id="a marker of one #",
-        ),
-        pytest.param(
-            [BEGIN, "x", END, "#### BEGIN SOLUTION"],
-            4,
-            "not alone on its line",
-            id="a marker of four # after a part",
-        ),
-        pytest.param([], 1, "no solution part at all", id="an empty source"),
-        pytest.param(
-            ["### begin solution", "x", "### end solution"],
-            1,
-            "no solution part at all",
-            id="lower case",
-        ),
-    ],
+    },
 )
-def test_a_marker_out_of_place_is_refused_with_its_line(
-    lines: list[str], line: int, problem: str
-) -> None:
+def test_each_part_gives_way_to_the_stub(source, stub):
+    todo, exception = STUB
+    lines = stub.replace("TODO", todo).replace("RAISE", exception).replace("|", "\n")
+    assert strip(with_markers(source), "01_f.py") == lines
+
+
+NOT_ALONE, NONE = "not alone on its line", "no solution part at all"
+
+
+@cases(
+    "source, line, problem",
+    {
+        "a part that is never closed": ("x|BEGIN|y", 2, f"{BEGIN} is never closed"),
+        "a second one": ("BEGIN|END|x|BEGIN|y", 4, f"{BEGIN} is never closed"),
+        "a part in a part": ("BEGIN|x|BEGIN|y|END", 3, "inside the part that began on line 1"),
+        "a stray end after a good part": ("BEGIN|END|x|END", 4, f"{END} without {BEGIN}"),
+        "end before begin": ("END|BEGIN", 1, f"{END} without {BEGIN}"),
+        "a begin after code": ("x = 1  BEGIN|END", 1, NOT_ALONE),
+        "an end after code": ("BEGIN|y = 2  END", 2, NOT_ALONE),
+        "a marker of one #": ("# BEGIN SOLUTION|x|# END SOLUTION", 1, NOT_ALONE),
+        "a marker of four # after a part": ("BEGIN|x|END|#### BEGIN SOLUTION", 4, NOT_ALONE),
+        "an empty source": ("", 1, NONE),
+        "lower case": ("### begin solution|x|### end solution", 1, NONE),
+    },
+)
+def test_a_marker_out_of_place_is_refused_with_its_line(source, line, problem):
     with pytest.raises(CourseFault) as error:
-        strip("\n".join(lines) + "\n", "solutions/a/01_f.py")
+        strip(with_markers(source), "solutions/a/01_f.py")
     message = str(error.value)
     assert message.startswith(f"solutions/a/01_f.py:{line}: ")
     assert problem in message
@@ -146,6 +110,10 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
+def parts_of(cell: nbformat.NotebookNode) -> tuple[object, ...]:
+    return cell.cell_type, cell.source, cell.metadata
+
+
 def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_of_hidden_ones(
     stub,
 ):
@@ -163,53 +131,39 @@ def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_
     ]
 
 
-def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:
+def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub):
     source = read_notebook(stub_notebook(stub, "running_mean", CHECKS)).text
     assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
 
 
-def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells_alone(
-    stub: str,
-) -> None:
+def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells_alone(stub):
     cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
-    for ids in (
-        [c.id for c in cells],
-        [c.metadata.nbgrader.grade_id for c in cells if "nbgrader" in c.metadata],
-    ):
+    marks = [cell.metadata.get("nbgrader", {}) for cell in cells]
+    for ids in ([cell.id for cell in cells], [mark.grade_id for mark in marks if mark]):
         assert len(set(ids)) == len(ids)
-    for cell in cells:
-        marks = cell.metadata.get("nbgrader", {})
-        assert ("# YOUR CODE HERE" in cell.source) == bool(marks.get("solution"))
-        assert bool(marks.get("locked")) == (cell.metadata.get("editable") is False)
-        assert not (marks.get("solution") and marks.get("locked"))
+    for cell, mark in zip(cells, marks, strict=True):
+        assert ("# YOUR CODE HERE" in cell.source) == bool(mark.get("solution"))
+        assert bool(mark.get("locked")) == (cell.metadata.get("editable") is False)
+        assert not (mark.get("solution") and mark.get("locked"))
 
 
 def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours_say(
-    solution: str, stub: str
-) -> None:
+    solution, stub
+):
     preprocessors = pytest.importorskip("nbgrader.preprocessors")
     nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
     clear = preprocessors.ClearSolutions(code_stub={"python": "\n".join(STUB)})
     stripped, _ = clear.preprocess(read(stub_notebook(solution, "running_mean", CHECKS)), {})
     stripped, _ = preprocessors.ComputeChecksums().preprocess(stripped, {})
     ours = read(stub_notebook(stub, "running_mean", CHECKS))
-    assert [(c.cell_type, c.source) for c in ours.cells] == [
-        (c.cell_type, c.source) for c in stripped.cells
-    ]
-    assert [c.metadata for c in ours.cells] == [c.metadata for c in stripped.cells], (
-        "with its own checksums"
-    )
+    assert [parts_of(cell) for cell in ours.cells] == [parts_of(cell) for cell in stripped.cells]
     nbgraderformat.MetadataValidator().validate_nb(ours)
-    graded = [
-        c.metadata.nbgrader.points
-        for c in ours.cells
-        if c.metadata.get("nbgrader", {}).get("grade")
-    ]
-    assert graded == [0, 1, 2.5]
+    marks = [cell.metadata.get("nbgrader", {}) for cell in ours.cells]
+    assert [mark.points for mark in marks if mark.get("grade")] == [0, 1, 2.5]
 
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
-def test_no_process_builds_a_grammar_that_no_notebook_needs() -> None:
+def test_no_process_builds_a_grammar_that_no_notebook_needs():
     expression = "[name for name in sys.modules if name.startswith('rfc3987')]"
     code = f"import sys, manyheads.authoring.make_stub; assert not {expression}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

@@ -1,4 +1,4 @@
-"""A release trains a reference where nothing is kept of it, and carries over what is kept."""
+"""A release trains a reference unless its trained weights are kept."""
 
 import re
 from functools import partial
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from manyheads.authoring import release_exercises
-from manyheads.authoring.record_fault_dictionary import shares_of
 from manyheads.authoring.release_exercises import record, stray_files, trained_blocks
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_hidden_checks import Catalogue
@@ -40,9 +38,7 @@ def with_module(tiny_copy: Path) -> Course:
     return load_course(tiny_copy)
 
 
-def test_what_is_trained_is_kept_by_the_next_release(
-    with_module: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_trained_is_kept_by_the_next_release(with_module, monkeypatch):
     monkeypatch.setattr(release_exercises, "trained_blocks", partial(trained_blocks, steps=2))
     (exercise,), catalogue = with_module.exercises, Catalogue(with_module)
     files = record(catalogue, exercise)
@@ -68,38 +64,10 @@ def test_what_is_trained_is_kept_by_the_next_release(
 @pytest.mark.parametrize(
     ("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")]
 )
-def test_a_file_that_cannot_be_read_is_named(
-    tmp_path: Path, content: bytes | None, problem: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content, problem):
     path = tmp_path / "trained.safetensors"
     if content is not None:
         path.write_bytes(content)
     says = rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
     with pytest.raises(CourseError, match=says):
         read_blocks(path)
-
-
-class Shares(nn.Module):
-    """Two heads, each with a causal mean; with flash set nothing of them is seen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.flash = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.flash:
-            return x.cumsum(1)
-        scores = torch.zeros(1, 2, x.shape[1], x.shape[1])
-        shares = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
-        return (shares @ x[:, None]).mean(1)
-
-
-def test_the_shares_of_a_module_are_what_its_heads_give_to_each_token() -> None:
-    x = torch.randn(1, 3, 4)
-    expected = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(
-        2, 3, 3
-    )
-    actual = shares_of(Shares(), x, {"flash": False})
-    assert actual is not None
-    torch.testing.assert_close(actual, expected)
-    assert shares_of(Shares(), x, {}) is None

@@ -1,5 +1,6 @@
-"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that
-breaks it alone.
+"""Internal: the plugin of `course verify` is opened so that claims share a box, and engines break.
+
+On a sound course every claim holds, and for every claim there is a fault that breaks it alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,17 +19,15 @@ from manyheads.box.connection import Box
 from manyheads.box.level_and_device_names import BoxUnavailable
 from manyheads.checks import runner
 from manyheads.checks.asserts import CheckFailed
-from manyheads.checks.runner import BrokenReference, Implementation
-from manyheads.course import Course, CourseError, Exercise, load_course
+from manyheads.checks.runner import Implementation
+from manyheads.course import Course, Exercise, load_course
 from manyheads.files import CourseFault
 from manyheads.judge import run_hidden_checks
-from manyheads.judge.collect_checks import GraderFault
 from manyheads.judge.edit_search import Bounds
 from manyheads.judge.nontrivial_answers import Probe
 from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import ProvedLine
-from tests.authoring.conftest import LinesOf
-from tests.make import REPOSITORY, TINY, add, copy_course, edit, write
+from tests.make import REPOSITORY, TINY, add, cases, copy_course, edit, write
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
@@ -111,9 +110,7 @@ def failures_by_line(lines: list[Line]) -> dict[str, list[str]]:
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(
-    lines_of: LinesOf, tiny_copy: Path
-) -> None:
+def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of, tiny_copy):
     lines = lines_of(tiny_copy, pairs=None)
     assert failures_by_line(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
@@ -128,7 +125,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(
 
 
 @pytest.mark.recorded
-def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
+def test_the_files_of_the_real_course_keep_every_claim(lines_of):
     lines = lines_of(REPOSITORY, "test_files")
     assert len(lines) == 13
     assert {line.says: line.lines for line in lines if not line.is_satisfied} == {}
@@ -185,54 +182,39 @@ TANGLED = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("fault", "claims"),
-    [
-        pytest.param(
+@cases(
+    "fault, claims",
+    {
+        "an exercise that somebody edited": (
             add(STUB_FILE, "x = 1\n"),
             {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
-            id="an exercise that somebody edited",
         ),
-        pytest.param(
+        "an exercise that is missing": (
             lambda folder: (folder / NOTEBOOK).unlink(),
             {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
-            id="an exercise that is missing",
         ),
-        pytest.param(
+        "a stray file in exercises/": (
             add("exercises/averages/solution.py", "x = 1\n"),
             {RELEASED: ["exercises/averages/solution.py has no source"]},
-            id="a stray file in exercises/",
         ),
-        pytest.param(
+        "a bank that was edited after it was recorded": (
             add(BANK, "MORE = 1\n"),
             {RELEASED: [f"{RECORDING} is not what solutions/ yields"]},
-            id="a bank that was edited after it was recorded",
         ),
-        pytest.param(
+        "a bank that lost mutants after it was recorded": (
             edit(
                 BANK,
                 "MUTANTS = (\n",
                 'MUTANTS = (Mutant("counts_all", "2 * len(x)", replacing=COUNTS),)\nMORE = (\n',
             ),
             {RELEASED: [RECORDING]},
-            id="a bank that lost mutants after it was recorded",
         ),
-        pytest.param(
-            edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
-            {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
-            id="words that were edited after it was recorded",
-        ),
-        pytest.param(
-            with_another_row,
-            {VERDICTS: [": refuses_nothing fails"]},
-            id="a record that is not true",
-        ),
-        pytest.param(
+        "a record that is not true": (with_another_row, {VERDICTS: [": refuses_nothing fails"]}),
+        "a sum of points that is wrong": (
             edit(YAML, "points: 4", "points: 5"),
             {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]},
-            id="a sum of points that is wrong",
         ),
-        pytest.param(
+        "a check that replaces another": (
             both(
                 edit(YAML, "points: 4", "points: 5"),
                 add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values")),
@@ -242,36 +224,19 @@ TANGLED = """\
                 CHECK_NAMES: ["test_running_mean.py has two checks test_values, on lines "],
                 RELEASED: [NOTEBOOK, RECORDING],
             },
-            id="a check that replaces another",
         ),
-        pytest.param(
-            both(
-                add(CHECKS, ALWAYS_PASSES),
-                add(CHECKS, ALWAYS_PASSES),
-                edit(YAML, "points: 4", "points: 5"),
-            ),
-            {CHECK_NAMES: ["two checks test_anything"], RELEASED: [NOTEBOOK, RECORDING]},
-            id="a check twice, where points add up",
-        ),
-        pytest.param(
-            add("grader/checks/test_runing_mean.py", "x = 1\n"),
-            {STRAYS: ["grader/checks/test_runing_mean.py is of no exercise in course.yaml"]},
-            id="checks of no exercise",
-        ),
-        pytest.param(
+        "a bank and attempts of no exercise": (
             both(
                 lambda folder: (folder / "grader/right/mean").mkdir(),
                 add("grader/misconceptions/mean.py", "MUTANTS = ()\n"),
             ),
             {STRAYS: ["grader/misconceptions/mean.py is of no", "grader/right/mean is of no"]},
-            id="a bank and attempts of no exercise",
         ),
-        pytest.param(
+        "an attempt in no exercise's folder": (
             add("grader/right/loose.py", "def running_mean(x):\n    return x\n"),
             {STRAYS: ["grader/right/loose.py is of no exercise in course.yaml"]},
-            id="an attempt in no exercise's folder",
         ),
-        pytest.param(
+        "attempts that are no scripts": (
             both(
                 add("grader/right/running_mean/mine.ipynb", "{}"),
                 add("grader/wrong/running_mean/other.py.txt", "x"),
@@ -285,9 +250,8 @@ TANGLED = """\
                     )
                 ]
             },
-            id="attempts that are no scripts",
         ),
-        pytest.param(
+        "a right attempt that loses points": (
             add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
             {
                 RIGHT: ["lossy.py, float32: "],
@@ -296,9 +260,8 @@ TANGLED = """\
                     "fingerprints/01_running_mean.safetensors is not what solutions/ yields"
                 ],
             },
-            id="a right attempt that loses points",
         ),
-        pytest.param(
+        "a wrong attempt that gets a name": (
             add(
                 "grader/wrong/running_mean/listed.py",
                 "def running_mean(x):\n    return x.cumsum(0)\n",
@@ -308,9 +271,8 @@ TANGLED = """\
                 WRONG: ["listed.py is named ['empty_unchecked']"],
                 WRONG_AT_HOME: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"],
             },
-            id="a wrong attempt that gets a name",
         ),
-        pytest.param(
+        "right by chance": (
             add(
                 "grader/wrong/running_mean/by_chance.py",
                 (
@@ -323,9 +285,8 @@ TANGLED = """\
                 SEEDS: ["by_chance.py fails or is named values"],
                 WRONG_AT_HOME: ["by_chance.py passes"],
             },
-            id="right by chance",
         ),
-        pytest.param(
+        "a wrong attempt that is right": (
             add(
                 "grader/wrong/running_mean/fine.py",
                 (
@@ -334,24 +295,22 @@ TANGLED = """\
                 ),
             ),
             {RELEASED: [RECORDING], WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]},
-            id="a wrong attempt that is right",
         ),
-    ],
+    },
 )
 def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims):
     fault(tiny_copy)
     assert_broken(lines_of(tiny_copy, FEW), claims)
 
 
-@pytest.mark.parametrize(
-    ("fault", "claims"),
-    [
-        pytest.param(
+@cases(
+    "fault, claims",
+    {
+        "a line of the author's own in the open": (
             add(SOLUTION, '    print("now try it with numbers of your own")\n'),
             {},
-            id="a line of the author's own in the open",
         ),
-        pytest.param(
+        "a line of the solution in a hint": (
             edit(
                 TEXTS,
                 '"What is the mean of 2 and 4?"',
@@ -361,19 +320,16 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                 ),
             ),
             {LEAK: [f"{RECORDING} holds a hidden line: "]},
-            id="a line of the solution in a hint",
         ),
-        pytest.param(
+        "shapes with a parameter too many": (
             edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
             {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
-            id="shapes with a parameter too many",
         ),
-        pytest.param(
+        "a lesson's check that no right answer passes": (
             edit(SOLUTION, "[2.0, 3.0, 5.0]", "[2.0, 3.0, 6.0]"),
             {VISIBLE: ["raises AssertionError: 2, 4, 9 should give 2, 3, 5"]},
-            id="a lesson's check that no right answer passes",
         ),
-        pytest.param(
+        "a lesson's check that asks nothing": (
             edit(
                 SOLUTION,
                 (
@@ -383,9 +339,8 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                 "pass",
             ),
             {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]},
-            id="a lesson's check that asks nothing",
         ),
-        pytest.param(
+        "words that are too long": (
             both(
                 edit(TEXTS, '"How many numbers come back?"', f'"{"How many? " * 24}"'),
                 edit(TEXTS, '"You divided by the length of x everywhere."', f'"{"Two " * 40}"'),
@@ -398,9 +353,8 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                     "only_last: its hint has 240 characters, and at most 230 fit",
                 ]
             },
-            id="words that are too long",
         ),
-        pytest.param(
+        "a misconception without words": (
             edit(TEXTS, "only_last:", "only_the_last:"),
             {
                 WORDS: [
@@ -410,28 +364,20 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                     )
                 ]
             },
-            id="a misconception without words",
         ),
-        pytest.param(
+        "no words for a misconception that no mutant has": (
             edit(
                 TEXTS,
                 "counts_all:",
                 'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:',
             ),
             {},
-            id="no words for a misconception that no mutant has",
         ),
-        pytest.param(
+        "a misconception without a title": (
             edit(TEXTS, '  title: "You divided by the length of x everywhere."\n', ""),
             {WORDS: ["running_mean: counts_all has no title in texts.yaml"]},
-            id="a misconception without a title",
         ),
-        pytest.param(
-            edit(TEXTS, '"How many numbers come back?"', '""'),
-            {WORDS: ["running_mean: only_last has no three hints in texts.yaml"]},
-            id="a misconception whose first hint is empty",
-        ),
-        pytest.param(
+        "a mutant that is right": (
             edit(
                 BANK,
                 "MUTANTS = (\n",
@@ -441,9 +387,8 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                 CAUGHT: ["counts_all (return x='return  x') passes every check"],
                 NAMED: ["counts_all (return x='return  x') is named []"],
             },
-            id="a mutant that is right",
         ),
-        pytest.param(
+        "a mutant with a misspelt name": (
             edit(BANK, '"x.sum().expand_as(x)"', '"xs.sum().expand_as(x)"'),
             {
                 RUNS: [
@@ -453,9 +398,8 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                     )
                 ]
             },
-            id="a mutant with a misspelt name",
         ),
-        pytest.param(
+        "a mutant with another one's name": (
             edit(BANK, 'Mutant("empty_unchecked", ', 'Mutant("only_last", '),
             {
                 NAMED: [
@@ -465,23 +409,20 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                     )
                 ]
             },
-            id="a mutant with another one's name",
         ),
-        pytest.param(
+        "a check that no mutant fails": (
             edit(
                 BANK,
                 '    Mutant("only_last", "x.mean().view(1)", replacing=f"{SUMS} / {COUNTS}"),\n',
                 "",
             ),
             {USED: ["shape is failed by no mutant"]},
-            id="a check that no mutant fails",
         ),
-        pytest.param(
+        "faults that change when they meet": (
             write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
             {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
-            id="faults that change when they meet",
         ),
-        pytest.param(
+        "a stub that has a check done already": (
             edit(
                 SOLUTION,
                 (
@@ -495,14 +436,12 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
                 ),
             ),
             {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
-            id="a stub that has a check done already",
         ),
-        pytest.param(
+        "a check that asks for anything": (
             both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
             {USED: ["anything is failed by no mutant"]},
-            id="a check that asks for anything",
         ),
-    ],
+    },
 )
 def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
     lines_of, tiny_copy, fault, claims, monkeypatch
@@ -531,9 +470,7 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     assert (pairs.failures, pairs.is_satisfied) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(
-    lines_of: LinesOf, two_means: Path
-) -> None:
+def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of, two_means):
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
@@ -557,300 +494,166 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             assert any(excerpt in failure for failure in failures[says]), failures[says]
 
 
-@pytest.mark.parametrize(
-    ("fault", "error", "says"),
-    [
-        pytest.param(
-            edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
-            CourseError,
-            "the reference of running_mean fails values: ",
-            id="a reference that is wrong",
-        ),
-        pytest.param(
-            edit(CHECKS, 'want, "args.0", suspect', "want, suspect"),
-            CourseError,
-            "a check of running_mean raises an error of its own, gradients: ValueError: "
-            "assert_gradients_match compares no gradient: name some, "
-            'such as "args.0" or "proj.weight" (test_running_mean.py, line 30). Next: mend it in '
-            "test_running_mean.py, then course release",
-            id="an assert without names",
-        ),
-        pytest.param(
+@cases(
+    "fault, says",
+    {
+        "a check that ends its program": (
             edit(
                 CHECKS, '"""gives as many', '"""x"""\n    raise SystemExit(3)\n    """gives as many'
             ),
-            CourseError,
             "a check of running_mean raises an error of its own, shape: SystemExit: 3 "
             "(test_running_mean.py, line 15). Next: mend it in test_running_mean.py",
-            id="a check that ends its program",
         ),
-        pytest.param(
+        "a solution that ends its program": (
             add(SOLUTION, "raise SystemExit(3)\n"),
-            BrokenReference,
             "SystemExit: 3. Next: mend that line, then course verify",
-            id="a solution that ends its program",
         ),
-        pytest.param(
+        "a gradient that there is not": (
             edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'),
-            CourseError,
-            (
-                'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, '
-                "line 30)"
-            ),
-            id="a gradient that there is not",
+            'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, '
+            "line 30)",
         ),
-        pytest.param(
+        "no gradient is asked": (
             edit(CHECKS, "c.with_options(cotangent=g)", "c"),
-            CourseError,
-            (
-                "the reference was asked for no gradient: ask both of them by "
-                "with_options(cotangent=…) (test_running_mean.py, line 30)"
-            ),
-            id="no gradient is asked",
+            "the reference was asked for no gradient: ask both of them by "
+            "with_options(cotangent=…) (test_running_mean.py, line 30)",
         ),
-        pytest.param(
+        "a function that there is not": (
             edit(
                 CHECKS,
                 "attempt.running_mean(draw(7))",
                 "attempt.runing_mean(draw(7))",
             ),
-            CourseError,
-            (
-                "fails shape: it asks for runing_mean, which 01_running_mean.py does not define. "
-                "Next: "
-            ),
-            id="a function that there is not",
+            "fails shape: it asks for runing_mean, which 01_running_mean.py does not define. "
+            "Next: ",
         ),
-        pytest.param(
+        "a reference that raises": (
             edit(
                 SOLUTION,
                 "    if x.numel() == 0:\n",
                 "    if x.size == 0:\n        x.nothing()\n    x.none\n    if x.numel() == 0:\n",
             ),
-            CourseError,
-            (
-                "fails shape: raised AttributeError: 'Tensor' object has no attribute 'none' "
-                "(01_running_mean.py, line 26). Next: "
-            ),
-            id="a reference that raises",
+            "fails shape: raised AttributeError: 'Tensor' object has no attribute 'none' "
+            "(01_running_mean.py, line 26). Next: ",
         ),
-        pytest.param(
-            add(
-                "grader/right/running_mean/raises.py",
-                "def running_mean(x):\n    return x / {}[0]\n",
-            ),
-            CourseError,
-            (
-                "grader/right/running_mean/raises.py fails shape: raised KeyError: 0 (raises.py, "
-                "line 2). Next: mend it, move it to"
-            ),
-            id="a right attempt that raises",
-        ),
-        pytest.param(
+        "a condition of no function": (
             add(CHECKS, 'PRECONDITIONS = {"runing_mean": lambda attempt, draw: ()}\n'),
-            CourseError,
-            (
-                "PRECONDITIONS in test_running_mean.py names runing_mean, and its checks ask "
-                "running_mean. Next: "
-            ),
-            id="a condition of no function",
+            "PRECONDITIONS in test_running_mean.py names runing_mean, and its checks ask "
+            "running_mean. Next: ",
         ),
-        pytest.param(
+        "a tag with a slip": (
             edit(SOLUTION, 'tags=["check"]', 'tags=["chekc"]'),
-            CourseFault,
             f'{SOLUTION}:30: the tag "chekc" means nothing: "check" may be meant. Next: ',
-            id="a tag with a slip",
         ),
-        pytest.param(
+        "a tag without quotes": (
             edit(SOLUTION, 'tags=["check"]', "tags=[check]"),
-            CourseFault,
-            (
-                f"{SOLUTION}:30: tags=[check] cannot be read; they are a list of texts, such as "
-                'tags=["check"]. Next: '
-            ),
-            id="a tag without quotes",
+            f"{SOLUTION}:30: tags=[check] cannot be read; they are a list of texts, such as "
+            'tags=["check"]. Next: ',
         ),
-        pytest.param(
+        "a wrong attempt that is no Python": (
             add("grader/wrong/running_mean/broken.py", "def running_mean(x:\n"),
-            BrokenReference,
             "broken.py:1: SyntaxError: '(' was never closed. Next: mend that line",
-            id="a wrong attempt that is no Python",
         ),
-        pytest.param(
+        "a mutant that is a text": (
             edit(BANK, COUNTS_ALL, "COUNTS"),
-            CourseError,
             "row 1 of MUTANTS is 'torch.arange(",
-            id="a mutant that is a text",
         ),
-        pytest.param(
-            edit(BANK, COUNTS_ALL, '("counts_all", COUNTS, "len(x)")'),
-            CourseError,
-            "should be a Mutant, or a tuple of an id and an edit. Next: mend that row",
-            id="a mutant of three parts",
-        ),
-        pytest.param(
+        "a family without limits": (
             edit(BANK, "MUTANTS = (", 'FAMILIES = (("counts_all", len),)\nMUTANTS = ('),
-            CourseError,
-            (
-                "row 1 of FAMILIES is ('counts_all', <built-in function len>), and should be a "
-                "tuple of an id, a function, and two limits"
-            ),
-            id="a family without limits",
+            "row 1 of FAMILIES is ('counts_all', <built-in function len>), and should be a "
+            "tuple of an id, a function, and two limits",
         ),
-        pytest.param(
+        "a mutant without an id": (
             edit(BANK, COUNTS_ALL, "Mutant(replacing=COUNTS)"),
-            BrokenReference,
-            (
-                f"{BANK}:9: TypeError: Mutant.__init__() missing 1 required positional argument: "
-                "'id'. Next: mend that line"
-            ),
-            id="a mutant without an id",
+            f"{BANK}:9: TypeError: Mutant.__init__() missing 1 required positional argument: "
+            "'id'. Next: mend that line",
         ),
-        pytest.param(
+        "words with a colon": (
             edit(
                 TEXTS,
                 'title: "You divided by the length of x everywhere."',
                 "title: You divided: wrongly",
             ),
-            CourseError,
             f"{TEXTS}:4: mapping values are not allowed here. Next: ",
-            id="words with a colon",
         ),
-        pytest.param(
+        "words twice": (
             add(TEXTS, "counts_all:\n  title: again\n"),
-            CourseError,
             "counts_all stands there already, further above. Next: ",
-            id="words twice",
         ),
-        pytest.param(
+        "words in Latin-1": (
             lambda folder: (folder / TEXTS).write_bytes(
                 (folder / TEXTS).read_bytes().replace(b"You divided", b"D\xe9j\xe0")
             ),
-            CourseError,
             f"{TEXTS}:4: is not UTF-8 (byte ",
-            id="words in Latin-1",
         ),
-        pytest.param(
+        "a right attempt that is wrong": (
             add(
                 "grader/right/running_mean/lossy.py",
                 "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / len(x)\n",
             ),
-            CourseError,
             "grader/right/running_mean/lossy.py fails values: the output (",
-            id="a right attempt that is wrong",
         ),
-        pytest.param(
+        "a check that asks nothing": (
             both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
-            CourseError,
             "it asks the attempt nothing",
-            id="a check that asks nothing",
         ),
-        pytest.param(
+        "refusals alone": (
             edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #"),
-            CourseError,
-            (
-                "it asks running_mean for nothing that the reference answers: let it ask an "
-                "allowed input, too"
-            ),
-            id="refusals alone",
+            "it asks running_mean for nothing that the reference answers: let it ask an "
+            "allowed input, too",
         ),
-        pytest.param(
-            edit(SOLUTION, "import torch\n", "import torhc\n"),
-            BrokenReference,
-            "torhc",
-            id="one that fails",
-        ),
-        pytest.param(
+        "a bank without mutants": (
             edit(BANK, "MUTANTS = (", "CHANGES = ("),
-            CourseError,
             "needs a tuple MUTANTS",
-            id="a bank without mutants",
         ),
-        pytest.param(
+        "an edit of what stands there more than once": (
             edit(BANK, "replacing=COUNTS", "replacing='x'"),
-            CourseError,
             " times, and an edit needs it exactly once. Next: copy the text from there",
-            id="an edit of what stands there more than once",
         ),
-        pytest.param(
+        "knobs without make": (
             edit(BANK, COUNTS_ALL, 'Mutant("counts_all", variant={"count": "all"})'),
-            CourseError,
             "a function make(**knobs) is needed",
-            id="knobs without make",
         ),
-        pytest.param(
+        "a mutant that is no Python": (
             edit(BANK, '"len(x)"', '"len(x"'),
-            CourseError,
-            (
-                "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line "
-                "26: 'return x.cumsum(0) / len(x') raises SyntaxError: '(' was never closed. "
-                "Next: mend its edit, then"
-            ),
-            id="a mutant that is no Python",
+            "running_mean.py: the mutant counts_all: 01_running_mean.py with its edit (line "
+            "26: 'return x.cumsum(0) / len(x') raises SyntaxError: '(' was never closed. "
+            "Next: mend its edit, then",
         ),
-        pytest.param(
-            edit(
-                BANK,
-                COUNTS_ALL,
-                'Mutant("counts_all", "import torhc\\n", replacing="import torch\\n")',
-            ),
-            CourseError,
-            (
-                "the mutant counts_all: 01_running_mean.py with its edit (line 7: 'import torhc') "
-                "raises ModuleNotFoundError"
-            ),
-            id="a mutant that is not imported",
-        ),
-        pytest.param(
+        "a knob that make has not": (
             write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')),
-            CourseError,
             "the mutant counts_all: make(cuont='all') raises TypeError: ",
-            id="a knob that make has not",
         ),
-        pytest.param(
+        "a bank that fails": (
             edit(BANK, "import Mutant", "import Mutnat"),
-            BrokenReference,
             "Mutnat",
-            id="a bank that fails",
         ),
-        pytest.param(
+        "words with a misspelt entry": (
             edit(
                 TEXTS,
                 '  hints:\n    - "How many numbers are in',
                 '  hint:\n    - "How many numbers are in',
             ),
-            CourseError,
             "counts_all.hint: there is no such key; did you mean hints?",
-            id="words with a misspelt entry",
         ),
-        pytest.param(
+        "words with a fourth hint": (
             edit(
                 TEXTS,
                 '    - "How many numbers are in',
                 '    - "One more."\n    - "How many numbers are in',
             ),
-            CourseError,
-            ("counts_all.hints: needs three hints: a question, a pointer, and almost the answer"),
-            id="words with a fourth hint",
+            "counts_all.hints: needs three hints: a question, a pointer, and almost the answer",
         ),
-        pytest.param(
+        "a check without a sentence": (
             edit(CHECKS, '    """lets gradients through"""\n', ""),
-            GraderFault,
             "test_gradients needs to be a function with @check",
-            id="a check without a sentence",
         ),
-        pytest.param(
-            edit(SOLUTION, "    ### END SOLUTION\n", ""),
-            CourseFault,
-            ":23: ",
-            id="a part left open",
-        ),
-    ],
+    },
 )
-def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fault, error, says):
+def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fault, says):
     fault(tiny_copy)
     course = load_course(tiny_copy)
-    with pytest.raises(error) as raised:
+    with pytest.raises(CourseFault) as raised:
         [release(tiny_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
@@ -872,34 +675,30 @@ def test_a_check_that_fails_by_itself_is_told_before_it_is_released(lines_of, ti
 ENDLESS = "    while True:\n        pass\n"
 
 
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        pytest.param(
+@cases(
+    "fault, says",
+    {
+        "reference": (
             edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS}    if x.numel() == 0:\n"),
             "the reference of running_mean does not end: it still computes on line 2",
-            id="reference",
         ),
-        pytest.param(
+        "mutant": (
             edit(
                 BANK,
                 '"return x.detach()."',
                 '"while len(x):\\n        x = x + 1\\n    return x."',
             ),
             "the mutant gradient_cut does not end: it still computes on line 2",
-            id="mutant",
         ),
-        pytest.param(
+        "right attempt": (
             add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
             "the right attempt endless.py does not end: it still computes on line 2 of endless.py",
-            id="right attempt",
         ),
-        pytest.param(
+        "wrong attempt": (
             add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
             "the wrong attempt endless.py does not end: it still computes on line 2 of endless.py",
-            id="wrong attempt",
         ),
-    ],
+    },
 )
 def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault, says):
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
@@ -936,23 +735,13 @@ FOR_EQUAL_NUMBERS = """(
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "failures"),
-    [
-        ("4.0", {}),
-        (
-            "0.1",
-            {
-                NAMED: [
-                    (
-                        "its answers differ from the reference's only in calls in which rounding "
-                        "may decide them (equal), and those are not"
-                    )
-                ]
-            },
-        ),
-    ],
+BY_ROUNDING = (
+    "its answers differ from the reference's only in calls in which rounding may decide them "
+    "(equal), and those are not"
 )
+
+
+@pytest.mark.parametrize(("number", "failures"), [("4.0", {}), ("0.1", {NAMED: [BY_ROUNDING]})])
 def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
     lines_of, tiny_copy, number, failures
 ):
@@ -980,39 +769,34 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Probe, "is_right_and_informative", False)
 
 
-@pytest.mark.parametrize(
-    ("break_it", "broken_claim", "failures"),
-    [
-        pytest.param(
+@cases(
+    "break_it, claim, tricks, outcome",
+    {
+        "nobody is seen to say nothing": (
             say_something_all,
             EMPTY,
-            [
-                f"an attempt that {behaviour} earns 2 with shape, refuses_nothing"
-                for behaviour in ("gives zeros", "gives its argument", "gives noise of its own")
-            ],
-            id="nobody is seen to say nothing",
+            ("gives zeros", "gives its argument", "gives noise of its own"),
+            "earns 2 with shape, refuses_nothing",
         ),
-        pytest.param(
+        "everybody is said to say nothing": (
             say_nothing_all,
             FORM,
-            [
-                f"an attempt that {behaviour} fails shape, refuses_nothing"
-                for behaviour in ("scales its numbers", "gives one wrong number")
-            ],
-            id="everybody is said to say nothing",
+            ("scales its numbers", "gives one wrong number"),
+            "fails shape, refuses_nothing",
         ),
-    ],
+    },
 )
 def test_a_claim_about_what_says_nothing_tells_what_it_earns(
-    lines_of, monkeypatch, break_it, broken_claim, failures
+    lines_of, monkeypatch, break_it, claim, tricks, outcome
 ):
     break_it(monkeypatch)
-    assert_broken(lines_of(TINY, "empty or form"), {broken_claim: failures})
+    failures = [f"an attempt that {trick} {outcome}" for trick in tricks]
+    assert_broken(lines_of(TINY, "empty or form"), {claim: failures})
 
 
 def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
     lines_of, tiny_copy, monkeypatch
-) -> None:
+):
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
     edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #")(tiny_copy)
     monkeypatch.setattr(run_hidden_checks, "missing_reply", lambda *arguments: None)
@@ -1029,64 +813,49 @@ def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
 def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
     lines_of, bench, monkeypatch
 ):
-    faults, again = (list(islice(bench.faults(), 5)) for _ in range(2))
-    assert faults == again
+    assert list(islice(bench.faults(), 5)) == list(islice(bench.faults(), 5))
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
     line_claim, no_line_claim = lines_of(TINY, "line")
-    assert (line_claim.is_satisfied, line_claim.passed_cases, no_line_claim.is_satisfied) == (
-        False,
-        0,
-        True,
-    )
+    assert (line_claim.is_satisfied, no_line_claim.is_satisfied) == (False, True)
+    assert line_claim.passed_cases == 0
     assert all(failure.endswith("nothing is told") for failure in line_claim.failures)
 
 
-@pytest.mark.parametrize(
-    ("line", "edit", "said"),
-    [
-        pytest.param(0, None, "there", id="the line of the fault"),
-        pytest.param(1, None, "wrong", id="another line with the same edit"),
-        pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
-    ],
+@cases(
+    "lines_away, edit, verdict",
+    {
+        "the line of the fault": (0, None, "there"),
+        "another line with the same edit": (1, None, "wrong"),
+        "an edit that does not mend it": (0, "a → b", "wrong"),
+    },
 )
-def test_a_line_that_is_told_is_tried_on_other_inputs(bench, monkeypatch, line, edit, said):
+def test_a_line_that_is_told_is_tried_on_other_inputs(
+    bench, monkeypatch, lines_away, edit, verdict
+):
     fault = bench.undone_faults[0]
     (proved,) = bench.lines(fault.edit.after)
-    altered = ProvedLine(line=proved.line + line, edit=proved.edit if edit is None else edit)
+    altered = ProvedLine(line=proved.line + lines_away, edit=edit or proved.edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (altered,))
-    assert bench.line_verdict(fault) == said
+    assert bench.line_verdict(fault) == verdict
 
 
 def line(passed: int, total: int, share: float = 1.0) -> Line:
-    return Line(
-        "all",
-        "says",
-        "course release",
-        share,
-        total,
-        [f"case {number}" for number in range(total - passed)],
-    )
+    failed_cases = [f"case {number}" for number in range(total - passed)]
+    return Line("all", "says", "course release", share, total, failed_cases)
 
 
 @pytest.mark.parametrize(
-    ("held", "total", "share", "kept"),
-    [
-        (10, 10, 1.0, True),
-        (9, 10, 1.0, False),
-        (9, 10, 0.9, True),
-        (8, 10, 0.9, False),
-        (0, 0, 1.0, None),
-        (0, 0, 0.9, None),
-    ],
+    ("passed", "total", "share", "is_kept"),
+    [(9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 0.9, None)],
 )
 def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(
-    held, total, share, kept
+    passed, total, share, is_kept
 ):
-    assert line(held, total, share).is_satisfied is kept
-    assert (line(held, total, share).figures == NOTHING) is (kept is None)
+    assert line(passed, total, share).is_satisfied is is_kept
+    assert (line(passed, total, share).figures == NOTHING) is (is_kept is None)
 
 
-def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too_few_do() -> None:
+def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too_few_do():
     assert line(10, 10, 0.9).figures == "10 of 10"
     assert (line(9, 10, 0.9).figures, line(9, 10, 0.9).lines) == ("9 of 10, at least 90% asked", [])
     assert line(0, 6).figures == "0 of 6"
@@ -1097,9 +866,7 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
     ]
 
 
-def test_where_there_is_no_box_that_ends_it_and_is_told(
-    lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of, monkeypatch):
     def refuse(*arguments: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
@@ -1113,7 +880,7 @@ def sorted_figures(lines: Iterable[Line]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.journey
-def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
+def test_in_several_processes_the_claims_are_the_same(two_means):
     release(two_means)
     course, streamed = load_course(two_means), list[Line]()
     alone, together = (
@@ -1126,7 +893,7 @@ def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
 
 
 @pytest.mark.journey
-def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
+def test_a_process_that_is_lost_is_told(tiny_copy):
     add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(
         tiny_copy
     )
@@ -1135,9 +902,7 @@ def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)
 
 
-def test_a_file_of_claims_that_is_not_there_is_told(
-    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_claims_that_is_not_there_is_told(tiny_copy, monkeypatch):
     monkeypatch.setattr("manyheads.authoring.verify.run_claims.CLAIMS", ["test_nothing.py"])
     course = load_course(tiny_copy)
     with pytest.raises(CourseFault, match="could not run the claims"):
