@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
 from rich.console import Console, RenderableType
 
+from manyheads import cli
 from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load, Reply
@@ -266,3 +269,21 @@ def besides_progress(stderr: str) -> str:
     return "".join(
         line for line in stderr.splitlines(True) if not re.match(r"(grading|recording): \d+ ", line)
     )
+
+
+def call_course(
+    *arguments: object, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command `course` in this process, where no attempt and no process is tested."""
+    out, err = io.StringIO(), io.StringIO()
+    words = [*map(str, arguments)]
+    env = {"COLUMNS": "100", "NO_COLOR": "1", **environment}
+    with (
+        chdir(cwd),
+        mock.patch.dict(os.environ, env),
+        mock.patch.object(sys, "argv", ["course", *words]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        status = cli._run()
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
