@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.roster_and_times import FORM
-from tests.conftest import Run
 from tests.make import COURSE, RIGHT, run
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -22,9 +21,7 @@ def download(tmp_path: Path) -> Path:
     return tmp_path / "submissions.zip"
 
 
-def test_who_what_and_from_where_is_told(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
-) -> None:
+def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, download):
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     completed = run_course(
         "collect",
@@ -153,9 +150,7 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]
 
 
-def test_moodles_worksheet_says_who_was_late(
-    run_course: Run, tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_moodles_worksheet_says_who_was_late(run_course, tiny_copy, tmp_path):
     path = tiny_copy / "course.yaml"
     row = "- id: averages\n    due: 2026-11-20 18:00"
     text = path.read_text(encoding="utf-8").replace("- id: averages", row)

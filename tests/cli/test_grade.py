@@ -325,9 +325,7 @@ def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
     return int(completed.stdout.partition("seed: ")[2].partition(",")[0])
 
 
-def test_a_run_has_a_seed_of_its_own_which_repeats_it(
-    run_course: Run, two_means: Path, submissions_folder: Path
-) -> None:
+def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course, two_means, submissions_folder):
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course(
             "grade", submissions_folder, "--out", out, "--no-lines", *options, cwd=two_means
@@ -381,9 +379,7 @@ def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed_course
     )
 
 
-def test_an_old_name_is_collected_under_the_new_one(
-    run_course: Run, renamed_course: Path, tmp_path: Path
-) -> None:
+def test_an_old_name_is_collected_under_the_new_one(run_course, renamed_course, tmp_path):
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(
             "lovelaceada_12345_678901_01_mean_so_far.py",
@@ -455,9 +451,7 @@ def write_submission(tmp_path: Path, **files: str) -> Path:
     return tmp_path / "in"
 
 
-def test_an_exercises_own_file_counts_where_it_is_worked_on(
-    run_course: Run, two_means: Path, tmp_path: Path
-) -> None:
+def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course, two_means, tmp_path):
     stub = (two_means / "exercises" / "averages" / "02_last_mean.py").read_text()
     files = {
         "averages__ipynb": notebook(RAISES, LAST_MEAN),

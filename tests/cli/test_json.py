@@ -188,8 +188,8 @@ def cycle(output: IO[str]) -> list[str]:
 
 
 def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
-    student_copy: Path,
-) -> None:
+    student_copy,
+):
     process = start(*COURSE, *TASK["args"], cwd=student_copy)
     assert cycle(process.stdout) == []  # nothing is begun
     (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
@@ -206,13 +206,13 @@ def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
     assert process.wait(60) == 0
 
 
-def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
+def test_watching_gives_no_json(run_course, student_copy):
     completed = run_course("check", "--watch", "--json", cwd=student_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr.endswith("Next: course check --json\n")
 
 
-def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:
+def test_without_its_package_the_server_says_what_to_install(student_copy):
     (student_copy / "pygls.py").write_text(
         "raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8"
     )
@@ -275,7 +275,7 @@ def save(folder: Path, text: str) -> None:
 DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
 
 
-def test_every_save_is_checked_also_where_all_is_done(student_copy: Path) -> None:
+def test_every_save_is_checked_also_where_all_is_done(student_copy):
     save(student_copy, RIGHT)
     terminal = Terminal(student_copy)
     terminal.read_until(DONE)
@@ -292,9 +292,7 @@ def test_every_save_is_checked_also_where_all_is_done(student_copy: Path) -> Non
     assert terminal.interrupt() == 0
 
 
-def test_what_is_not_done_is_checked_once_at_the_start(
-    student_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_done_is_checked_once_at_the_start(student_copy, monkeypatch):
     save(student_copy, WRONG)
     course, checked = load_course(student_copy), list[str]()
 
@@ -342,8 +340,8 @@ FIRST, SECOND = (
 
 
 def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
-    whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    whole_course, capsys, monkeypatch
+):
     add(whole_course / FIRST, "right = 1")
     output = watch_output(whole_course, capsys, monkeypatch)
     assert "✓ 01 Attention scores" in output
@@ -359,9 +357,7 @@ def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
     assert "course check causal_mask" not in output
 
 
-def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
-    whole_course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(whole_course, capsys, monkeypatch):
     add(whole_course / FIRST, "right = 1")
     add(whole_course / SECOND, "wrong = 1")
     output = watch_output(whole_course, capsys, monkeypatch)
@@ -370,9 +366,7 @@ def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(
     )
 
 
-def test_exercises_that_come_next_are_watched_too(
-    whole_course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exercises_that_come_next_are_watched_too(whole_course, monkeypatch):
     course, watches = load_course(whole_course), list[Exercise]()
     monkeypatch.setattr(
         "manyheads.cli.check._saves", lambda named, exercise: watches.extend(named) or iter(())

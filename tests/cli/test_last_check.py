@@ -16,7 +16,6 @@ from manyheads.student import check_and_keep_result as own
 from manyheads.student.check_and_keep_result import OwnAttempt, kept_path
 from manyheads.submission import Source
 from tests import make
-from tests.conftest import Run
 from tests.make import RIGHT, WRONG
 
 TIMES = count(10**18)
@@ -79,9 +78,7 @@ def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
     assert was_run()
 
 
-def test_an_attempt_without_an_end_is_run_again_by_check_alone(
-    run_course: Run, student_copy: Path
-) -> None:
+def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course, student_copy):
     """A busy machine may have been the cause, and who asks to check it wants to know."""
     text = (student_copy / "course.yaml").read_text()
     (student_copy / "course.yaml").write_text(
@@ -98,9 +95,7 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(
         assert "unchanged" not in output
 
 
-def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
-    course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(course, monkeypatch):
     """On a busy machine the search for the line ends before it finds it again."""
     check = make.check("sum", function="running_mean")
     proved = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
@@ -113,7 +108,7 @@ def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
     assert proved_lines == [proved.lines, proved.lines, ()]
 
 
-def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Path) -> None:
+def test_where_nothing_has_changed_status_does_not_import_torch(student_copy):
     (student_copy / SCRIPT).write_text(WRONG)
     twice = [
         make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)
@@ -124,9 +119,7 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Pa
     ]
 
 
-def test_another_version_or_state_of_the_engine_ends_what_was_kept(
-    course: Course, monkeypatch
-) -> None:
+def test_another_version_or_state_of_the_engine_ends_what_was_kept(course, monkeypatch):
     attempt(course).keep(RESULT)
     versions = own.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
@@ -162,9 +155,7 @@ def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
 
 
 @pytest.mark.parametrize("full", [True, False])
-def test_a_result_that_cannot_be_kept_is_told_and_counts(
-    run_course: Run, student_copy: Path, full: bool
-) -> None:
+def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course, student_copy, full):
     """A file where the folder should be stands for a disk that is full or read-only."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if full:
@@ -174,7 +165,7 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(
     assert "0 of " not in completed.stdout
 
 
-def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) -> None:
+def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means):
     course = load_course(two_means)
     first, second = course.exercises
     shutil.copy(first.fingerprints, second.fingerprints)

@@ -33,16 +33,14 @@ def ask(run_course: Run, student_copy: Path) -> Ask:
     return ask
 
 
-def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
+def test_the_next_step_each_time_it_is_asked(ask):
     title = "You divided by the length of x everywhere."
     first_hint = "Hint 1 of 3: How many numbers are in the mean at position 0?"
     assert ask() == [title, first_hint, "Next: course hint running_mean"]
     assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
 
 
-def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
-    ask: Ask, student_copy: Path
-) -> None:
+def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(ask, student_copy):
     state_folder = student_copy / ".course"
     shutil.rmtree(state_folder, ignore_errors=True)
     state_folder.write_text("a file in the way, for which root has no way round either")
@@ -65,7 +63,7 @@ def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, stude
     )
 
 
-def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
+def test_without_a_name_it_is_of_what_was_checked_last(run_course, student_copy):
     run_course("check", "running_mean", cwd=student_copy)
     assert run_course("hint", cwd=student_copy).stdout.endswith("Next: course hint running_mean\n")
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
@@ -74,9 +72,7 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_
     assert run_course("trace", cwd=student_copy).stdout.endswith("Next: course status\n")
 
 
-def test_after_the_last_hint_the_same_is_not_repeated_in_silence(
-    ask: Ask, student_copy: Path
-) -> None:
+def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask, student_copy):
     (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
     hints = [ask() for _ in range(4)]
     assert [lines[-1] for lines in hints] == [
@@ -85,9 +81,7 @@ def test_after_the_last_hint_the_same_is_not_repeated_in_silence(
     assert hints[3][1] == "That was the last hint. Here it is again."
 
 
-def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
-    ask: Ask, student_copy: Path
-) -> None:
+def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask, student_copy):
     shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
     hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
     title, first_hint, next_step = ask()

@@ -60,7 +60,7 @@ def follow_source(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[s
     return outcome_of
 
 
-def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy: Path) -> None:
+def test_each_line_is_explained_whatever_it_prints(run_course, student_copy):
     (student_copy / SCRIPT).write_text(FLOODS, encoding="utf-8")
     completed = run_course("trace", "running_mean", "--values", cwd=student_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -106,9 +106,7 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
         ),
     ],
 )
-def test_what_is_wrong_is_told(
-    here: Path, capsys, source: str, status: int | None, told: list[str]
-) -> None:
+def test_what_is_wrong_is_told(here, capsys, source, status, told):
     (here / SCRIPT).write_text(source, encoding="utf-8")
     app(["check", "01"], standalone_mode=False)
     assert app(["trace", "01"], standalone_mode=False) == status
@@ -116,7 +114,7 @@ def test_what_is_wrong_is_told(
     assert [text for text in told if words(text) not in out] == []
 
 
-def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
+def test_an_untouched_stub_has_nothing_to_follow(here):
     says = (
         r"^running_mean is not started yet: there is nothing to trace\.\n"
         r"Next: fill the first stub of 01_running_mean, then: course trace running_mean$"
@@ -125,9 +123,7 @@ def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-def test_a_notebooks_lines_are_named_as_its_student_sees_them(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notebooks_lines_are_named_as_its_student_sees_them(here, capsys):
     (here / SCRIPT).unlink()
     cells = [
         "import torch\n\n",
@@ -140,7 +136,7 @@ def test_a_notebooks_lines_are_named_as_its_student_sees_them(
     assert "It raised RuntimeError on line 3 of code cell 2: " in words(out)
 
 
-def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:
+def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here):
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     says = (
         r"running_mean has no 'median' to trace; "
@@ -150,7 +146,7 @@ def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: 
         app(["trace", "running_mean", "median"], standalone_mode=False)
 
 
-def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path) -> None:
+def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here):
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     course = here / "course.yaml"
     course.write_text(
@@ -213,7 +209,7 @@ def test_code_that_does_not_answer_gives_one_sentence(follow_source, source, say
 BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
-def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: Path) -> None:
+def test_a_picture_is_written_and_told_in_words(run_course, student_copy):
     (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
     completed = run_course("plot", "running_mean", cwd=student_copy / "exercises")
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -248,9 +244,7 @@ def right_letters(run_course: Run, real_copy: Path) -> str:
     return "".join(re.findall(r"^  It is ([A-D]):", completed.stdout, re.MULTILINE))
 
 
-def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
-    run_course: Run, done_copy: Path
-) -> None:
+def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course, done_copy):
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
     correct = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
@@ -267,7 +261,7 @@ def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(
 
 
 @pytest.mark.journey
-def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_copy: Path) -> None:
+def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course, done_copy):
     letters = right_letters(run_course, done_copy)
     wrong_letter = "A" if letters[0] != "A" else "B"
     keystrokes = f"x\n{wrong_letter}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
@@ -279,7 +273,7 @@ def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_cop
     assert "1 of 5 at the first try." in completed.stdout
 
 
-def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
+def test_before_a_tick_there_are_no_questions(run_course, student_copy):
     none = run_course("ask", cwd=student_copy)
     assert none.returncode == 2
     assert (
@@ -296,8 +290,8 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
 
 
 def test_keys_that_were_typed_before_it_asked_are_no_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
     typing, terminal = pty.openpty()
     monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
@@ -334,7 +328,7 @@ def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return real_copy
 
 
-def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
+def test_it_learns_and_writes(run_course, real_copy):
     completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
     step, means, heading, *writes, next_step = completed.stdout.splitlines()
@@ -354,8 +348,8 @@ def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
 
 
 def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_nothing(
-    run_course: Run, real_copy: Path
-) -> None:
+    run_course, real_copy
+):
     script = next((real_copy / "exercises" / "multi_head_attention").glob("07_*.py"))
     text = script.read_text(encoding="utf-8").replace(
         ".masked_fill(~self.visible[:T, :T], -math.inf)", ""
@@ -368,7 +362,7 @@ def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_
     assert (heading, next_step) == ("It writes:", f"Next: course check {ID}")
 
 
-def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
+def test_what_stops_it_is_one_sentence(real_folder):
     script = next((real_folder / "exercises" / "multi_head_attention").glob("07_*.py"))
     script.write_text("import nowhere\n", encoding="utf-8")
     says = r"^Your code raised ModuleNotFoundError on line 1.*\nNext: course check$"
@@ -376,14 +370,14 @@ def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
         app(["train", ID], standalone_mode=False)
 
 
-def test_an_exercise_without_a_module_is_told_which_has_one(real_folder: Path) -> None:
+def test_an_exercise_without_a_module_is_told_which_has_one(real_folder):
     with pytest.raises(
         CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"
     ):
         train("causal_mask")
 
 
-def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:
+def test_a_quick_run_fills_the_lessons_first_row(run_course):
     completed = run_course("bench", "--quick")
     assert (completed.returncode, completed.stderr) == (0, "")
     ours = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
@@ -393,7 +387,7 @@ def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
+def test_on_a_gpu_a_quick_run_names_the_device(run_course):
     completed = run_course("bench", "--quick", "--device", "cuda")
     assert (completed.returncode, completed.stderr) == (0, "")
     assert f"cuda: {torch.cuda.get_device_name()}" in completed.stdout

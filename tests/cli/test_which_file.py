@@ -11,8 +11,7 @@ import pytest
 
 from manyheads.authoring.make_stub import STUB
 from manyheads.cli.options import exercise_named, exercises_named
-from manyheads.course import Course, CourseError, load_course
-from tests.conftest import Run
+from manyheads.course import CourseError, load_course
 from tests.make import RIGHT, TINY, WRONG, git, notebook
 
 STEM = "01_running_mean"
@@ -88,7 +87,7 @@ def test_check_says_which_file_it_judges(run_course, student_copy, files, named,
     assert output.count(" is judged, for ") == says.count(" is judged, for ")
 
 
-def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) -> None:
+def test_status_says_which_of_two_counts(run_course, student_copy):
     write(student_copy, SCRIPT, RIGHT)
     assert "note:" not in run_course("status", cwd=student_copy).stdout
     write(student_copy, NOTEBOOK, WRONG)
@@ -143,9 +142,7 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
         pytest.param(RIGHT, WRONG, id="beside what is written"),
     ],
 )
-def test_nothing_is_said_of_a_copy(
-    run_course: Run, student_copy: Path, script: str | None, copy: str
-) -> None:
+def test_nothing_is_said_of_a_copy(run_course, student_copy, script, copy):
     write(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
     if script is not None:
         write(student_copy, SCRIPT, script)
@@ -216,9 +213,7 @@ FILE = "exercises/averages/01_running_mean.py"
         ("..", "01_running_mean.py"),  # with --course: no such file here
     ],
 )
-def test_an_exercise_has_many_names(
-    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str
-) -> None:
+def test_an_exercise_has_many_names(tiny_copy, monkeypatch, cwd, name):
     monkeypatch.chdir(tiny_copy / cwd)
     assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
 
@@ -240,9 +235,7 @@ def test_an_exercise_has_many_names(
         ("median", "there is no exercise 'median'; there are: running_mean. Next: course status"),
     ],
 )
-def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(
-    tiny_copy: Path, name: str, says: str
-) -> None:
+def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy, name, says):
     with pytest.raises(CourseError) as error:
         exercises_named(load_course(tiny_copy), [name])
     assert str(error.value) == says
@@ -261,18 +254,18 @@ def test_the_folder_of_an_assignment_is_all_its_exercises(tiny_copy, monkeypatch
 @pytest.mark.parametrize(
     "names", [["running_mean", "01"], ["averages", "running_mean"], ["running_mean"] * 2]
 )
-def test_an_exercise_that_is_named_twice_is_checked_once(tiny: Course, names: list[str]) -> None:
+def test_an_exercise_that_is_named_twice_is_checked_once(tiny, names):
     assert [e.id for e in exercises_named(tiny, names)] == ["running_mean"]
 
 
-def test_an_assignment_is_all_its_exercises(repository: Path) -> None:
+def test_an_assignment_is_all_its_exercises(repository):
     course = load_course(repository)
     assert exercises_named(course, ["attention_in_practice"]) == list(
         course.assignments[1].exercises
     )
 
 
-def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Path) -> None:
+def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository):
     with pytest.raises(CourseError) as error:
         exercise_named(load_course(repository), "01", "hint")
     assert str(error.value) == (

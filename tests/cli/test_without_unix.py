@@ -4,7 +4,6 @@ itself nobody has run them.
 
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -56,9 +55,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
         ),
     ],
 )
-def test_a_students_command(
-    tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str
-) -> None:
+def test_a_students_command(tmp_path, attempt, arguments, status, said):
     shutil.copytree(TINY / "exercises", tmp_path / "exercises")
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")

@@ -5,7 +5,6 @@ points anywhere.
 import csv
 import io
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,9 +120,7 @@ UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
         ),
     ],
 )
-def test_of_an_exercise_there_is_counted(
-    exercises: list[ExerciseResult], counted: dict[str, object]
-) -> None:
+def test_of_an_exercise_there_is_counted(exercises, counted):
     column = column_of(*exercises)
     assert {key: getattr(column, key) for key in counted} == counted
 
@@ -131,13 +128,13 @@ def test_of_an_exercise_there_is_counted(
 @pytest.mark.parametrize(
     ("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)]
 )
-def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
+def test_a_score_counts_among_the_shares_that_it_reaches(score, where):
     assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [
         where
     ]
 
 
-def test_totals_are_those_that_there_are_of_who_counts() -> None:
+def test_totals_are_those_that_there_are_of_who_counts():
     half, lost = graded_result("ben", exercise("a", score=2)), graded_result("cat", LOST)
     excused, stranger = graded_result("dan", EXCUSED), graded_result("eve", FAILED)
     assignment = part_of(
@@ -164,7 +161,7 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
     assert (nobody.mean, nobody.median) == (None, None)
 
 
-def test_more_students_come_first_then_more_attempts() -> None:
+def test_more_students_come_first_then_more_attempts():
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
     ada = graded_result("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS))
     assignment = part_of(
@@ -180,7 +177,7 @@ def test_more_students_come_first_then_more_attempts() -> None:
     assert part_of(graded_result("ada", RIGHT)).misconceptions == []
 
 
-def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it() -> None:
+def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it():
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     assignment = part_of(
         graded_result("ada", exercise("a", either), exercise("b", VIEW)),
@@ -209,9 +206,7 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
     ],
     ids=["comment", "string", "part", "of any attempt", "of one mistake", "of no line"],
 )
-def test_a_misconception_has_a_line_of_wrong_code(
-    attempts: list[tuple[str, list[Diagnosed]]], wrong_line: str
-) -> None:
+def test_a_misconception_has_a_line_of_wrong_code(attempts, wrong_line):
     results = []
     for edit, named in attempts:
         lines = (ProvedLine(line=1, edit=edit),)
@@ -219,7 +214,7 @@ def test_a_misconception_has_a_line_of_wrong_code(
     assert part_of(*results).misconceptions[0].wrong_line == wrong_line
 
 
-def test_every_count_is_about_the_same_attempts() -> None:
+def test_every_count_is_about_the_same_attempts():
     wrong = exercise("a", VIEW)
     missing = exercise("a", outcome="missing")
     assignment = part_of(
@@ -240,7 +235,7 @@ def test_every_count_is_about_the_same_attempts() -> None:
     assert sum(count for _, count in assignment.totals) == 5
 
 
-def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
+def test_what_is_named_again_in_a_later_exercise_came_back():
     untouched = VIEW.model_copy(update={"id": UNTOUCHED})
     results = [
         graded_result(
@@ -259,7 +254,7 @@ def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
     ]
 
 
-def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_path: Path) -> None:
+def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_path):
     def wrong_result(student: str, answers: str, *named: Diagnosed) -> Result:
         return graded_result(student, exercise("a", *named, answers=answers))
 
@@ -280,7 +275,7 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
     assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
 
-def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
+def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
     wrong_exercise = exercise("b", VIEW, score=1)
     assert table(
         graded_result("mia", RIGHT, wrong_exercise),
@@ -316,9 +311,7 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
         (make.exercise("a", max_score=4), "0"),
     ],
 )
-def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
-    attempt: ExerciseResult, cell: str
-) -> None:
+def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(attempt, cell):
     (row,) = table(graded_result("ada", attempt))
     assert row[:2] == ["ada", cell]
 
@@ -326,7 +319,7 @@ def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(
 @pytest.mark.parametrize(
     ("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])]
 )
-def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
+def test_who_handed_in_nothing_has_a_row(zero, cells):
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
     assert table(graded_result("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
 
@@ -337,8 +330,8 @@ def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
     ids=["letters", "wide signs", "accents", "markup"],
 )
 def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(
-    name: str,
-) -> None:
+    name,
+):
     long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
     titles = {
         f"p{i}": (f"{i:02d}", title)
@@ -365,9 +358,7 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercis
 @pytest.mark.parametrize(
     ("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])]
 )
-def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(
-    count: int, last: list[str]
-) -> None:
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(count, last):
     exercises = [
         exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)
     ]
@@ -410,7 +401,7 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
         ),
     ],
 )
-def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
+def test_an_exercise_over_the_class_says(attempts, lines):
     view = ClassView(
         [graded_result(f"student{i}", attempt) for i, attempt in enumerate(attempts)], labels=LABELS
     )
@@ -441,7 +432,7 @@ def ungraded_result(student: str, dance: float | None, mask: float | None) -> Re
 ADA, BEN = ungraded_result("ada", 2, None), ungraded_result("ben", 2, 1)
 
 
-def test_a_result_with_such_an_exercise_has_no_total() -> None:
+def test_a_result_with_such_an_exercise_has_no_total():
     assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [
         (None, 4, ("mask",)),
         (3, 4, ()),
@@ -456,7 +447,7 @@ def test_a_result_with_such_an_exercise_has_no_total() -> None:
     assert [one_exercise(ADA, id_).score for id_ in ("dance", "mask")] == [2, None]
 
 
-def test_exercises_of_one_reason_are_told_in_one_sentence() -> None:
+def test_exercises_of_one_reason_are_told_in_one_sentence():
     reason = "the grader itself failed here"
     assert [*not_graded(ADA)] == [f"mask: {reason}"]
     assert [*not_graded(ungraded_result("ada", None, None))] == [f"every exercise: {reason}"]
@@ -465,9 +456,7 @@ def test_exercises_of_one_reason_are_told_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
-def test_the_class_page_says_so_and_has_no_points_for_it(
-    results: list[Result], tmp_path: Path
-) -> None:
+def test_the_class_page_says_so_and_has_no_points_for_it(results, tmp_path):
     page = write_pages(ClassView(results), tmp_path / "report").read_text(encoding="utf-8")
     assert "Not graded: 1." in page
     (row,) = re.findall(
@@ -480,7 +469,7 @@ def test_the_class_page_says_so_and_has_no_points_for_it(
     ]
 
 
-def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
+def test_a_student_reads_that_it_is_not_graded_and_not_why():
     page = student_page(ClassView([ADA]), [ADA])
     text = " ".join(re.sub("<[^>]*>", " ", page.partition("<main")[2]).split())
     assert "heads points not graded: 1 of 2 exercises done 1 of 2" in text
@@ -508,9 +497,7 @@ def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
         pytest.param(ADA, {("heads", "mask")}, ("success", "not graded: 1 of 2"), id="not started"),
     ],
 )
-def test_a_pull_request_is_not_wrong_for_it(
-    result: Result, unwritten: set[tuple[str, str]], says: tuple[str, str]
-) -> None:
+def test_a_pull_request_is_not_wrong_for_it(result, unwritten, says):
     assert verdict([result], "none", unwritten) == says
     assert why_not_on_a_gpu([result], ()) == "", "one of its checks passed"
 
@@ -531,7 +518,7 @@ def test_a_pull_request_is_not_wrong_for_it(
         ("moodle", [["ada", "", "", ""], ["ben", "", "", "3"]]),
     ],
 )
-def test_a_gradebooks_cell_is_blank(format_: str, rows: list[list[str]]) -> None:
+def test_a_gradebooks_cell_is_blank(format_, rows):
     table = list(csv.reader(io.StringIO(FORMATS[format_](ClassView([ADA, BEN])))))
     assert [row[: len(rows[0])] for row in table[-len(rows) :]] == rows
     assert format_ != "canvas" or table[1][-1] == "4"

@@ -95,9 +95,7 @@ def archive_of(here: Path, name: str) -> dict[str, bytes]:
         return {member: archive.read(member) for member in archive.namelist()}
 
 
-def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
-    run_course: Run, here: Path
-) -> None:
+def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(run_course, here):
     (here / "overrides.yaml").write_text(
         "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n"
     )
@@ -127,9 +125,7 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_what_counts(
     assert texts["averages.md"].startswith("## Averages: 9 / 10\n")
 
 
-def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(
-    run_course: Run, here: Path
-) -> None:
+def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_course, here):
     send(run_course, here, *HOSTILE)
     pages = {
         path.parts[-3]: path.read_text()
@@ -180,7 +176,7 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
         "{0}_assignsubmission_file_01_mean.py",
     ],
 )
-def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
+def test_moodle_finds_each_participant(run_course, here, form):
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
     output = send(run_course, here, files={form.format(name): MEAN for name in names})
     assert output.endswith("home/moodle-averages.zip\n")
@@ -197,7 +193,7 @@ def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -
     assert not [path for path in files if path.startswith("/") or ".." in path.split("/")]
 
 
-def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> None:
+def test_whose_files_could_not_be_read_is_said(run_course, here):
     files: dict[str, str | bytes] = {
         "Ada_1_assignsubmission_file_/01_mean.py": MEAN,
         "Bela_2_assignsubmission_file_/work.rar": b"Rar!",
@@ -217,7 +213,7 @@ def test_whose_files_could_not_be_read_is_said(run_course: Run, here: Path) -> N
     }
 
 
-def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
+def test_whom_moodle_cannot_find_is_said(run_course, here):
     files = {f"{name}_assignsubmission_file_/01_mean.py": MEAN for name in ("Participant", "Ada_1")}
     output = send(run_course, here, files=files)
     assert (
@@ -283,7 +279,7 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 
 
-def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:
+def test_again_writes_the_same_bytes(run_course, here):
     def send_and_read() -> dict[str, bytes]:
         send(run_course, here, files={"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
         return make.content(here / "home")
@@ -328,7 +324,7 @@ def send_to_groups(
     return completed.stdout
 
 
-def test_what_goes_to_a_group_in_canvas_names_no_member(run_course: Run, here: Path) -> None:
+def test_what_goes_to_a_group_in_canvas_names_no_member(run_course, here):
     send_to_groups(run_course, here, [OF_TEAM])
     feedback = archive_of(here, "canvas-averages.zip")[OF_TEAM].decode()
     assert feedback.startswith("# ## Averages")
@@ -337,9 +333,7 @@ def test_what_goes_to_a_group_in_canvas_names_no_member(run_course: Run, here: P
     ] == []
 
 
-def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
-    run_course: Run, here: Path
-) -> None:
+def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(run_course, here):
     decided = "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
     output = send_to_groups(run_course, here, [OF_TEAM, "lichen_50022_11_01_mean.py"], decided)
     assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
@@ -357,9 +351,7 @@ def test_where_one_member_alone_has_something_the_group_gets_nothing_of_it(
 
 
 @pytest.mark.parametrize("name", ["Red team", "Solo"])
-def test_the_number_of_a_group_in_moodle_is_no_participants(
-    run_course: Run, here: Path, name: str
-) -> None:
+def test_the_number_of_a_group_in_moodle_is_no_participants(run_course, here, name):
     output = send_to_groups(run_course, here, [f"{name}_7_assignsubmission_file_/01_mean.py"])
     members = "ada, bela" if name == "Red team" else "chen"
     assert not (here / "home" / "moodle-averages.zip").exists()
@@ -369,7 +361,7 @@ def test_the_number_of_a_group_in_moodle_is_no_participants(
     ) in output
 
 
-def test_moodles_folder_for_each_member_goes_back_to_each(run_course: Run, here: Path) -> None:
+def test_moodles_folder_for_each_member_goes_back_to_each(run_course, here):
     names = [
         f"Red team-{name}_{number}" for name, number in (("Ada Lovelace", 7), ("Bela Bartok", 8))
     ]

@@ -89,8 +89,8 @@ CLEAN = Page(results_section("Course", [result("plain")]))
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(
-    text: str,
-) -> None:
+    text,
+):
     section = results_section("Course", [result(text)])
     page = Page(section)
     assert set(page.tags) <= ALLOWED
@@ -103,12 +103,12 @@ def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_a
     assert not re.search(r"@\w|#\w|://|www\.|GH-\d", html.unescape(section))
 
 
-def test_what_is_broken_up_still_reads_the_same() -> None:
+def test_what_is_broken_up_still_reads_the_same():
     page = Page(text_block("x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""))
     assert page.inside.replace("\u200b", "").strip() == "x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""
 
 
-def test_what_is_not_started_has_its_row_and_no_block() -> None:
+def test_what_is_not_started_has_its_row_and_no_block():
     empty = make.result("ada", make.exercise("fused_qkv", make.check("split", 0, 6, "missing")))
     section = results_section("Many Heads", [empty], {("averages", "fused_qkv")})
     assert "| · | fused\\_qkv | 0 / 6 |" in section
@@ -116,7 +116,7 @@ def test_what_is_not_started_has_its_row_and_no_block() -> None:
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_a_courses_title_is_one_line_of_text_too(text: str) -> None:
+def test_a_courses_title_is_one_line_of_text_too(text):
     for line in (one_line(text), escape_text(text)):
         assert len(line) <= 400
         assert all(c.isprintable() or c == "\u200b" for c in line)

@@ -163,9 +163,7 @@ CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
     [GOOD, BAD, CRASHED, HALF],
     ids=["right", "two misconceptions", "crashed", "half written"],
 )
-def test_a_students_page_has_every_word_that_a_terminal_has(
-    tmp_path: Path, result: ExerciseResult
-) -> None:
+def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
     write(tmp_path, graded_result("ada", result))
     text = Seen(tmp_path / "students" / "ada.html").text
     fragments = (
@@ -215,9 +213,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(
         ),
     ],
 )
-def test_on_a_students_page_stands(
-    tmp_path: Path, exercises: list[ExerciseResult], says: list[str], silent: str
-) -> None:
+def test_on_a_students_page_stands(tmp_path, exercises, says, silent):
     results = [graded_result("u1", *exercises, handed_in=CAME), graded_result("u2", GOOD)]
     write(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
@@ -341,16 +337,14 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
         ),
     ],
 )
-def test_on_the_class_page_stands(
-    tmp_path: Path, results: list[Result], more: dict[str, Any], says: list[str], silent: list[str]
-) -> None:
+def test_on_the_class_page_stands(tmp_path, results, more, says, silent):
     page = Seen(write(tmp_path, *results, **more))
     text = f"{page.text} {page.links()}"
     assert [phrase for phrase in says if phrase not in text] == []
     assert [phrase for phrase in silent if phrase in text] == []
 
 
-def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path: Path) -> None:
+def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path):
     scale = BAD.model_copy(update={"diagnosis": (SCALE,), "lines": LINES[:1]})
     rare = exercise(*SEEN, id_="mask", named=(VIEW,))
     results = [graded_result(student, scale, rare) for student in ("u1", "u2")]
@@ -384,7 +378,7 @@ def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path: 
     assert "script" not in [tag for tag, _ in page.elements]
 
 
-def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
+def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path):
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(
         check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE),
@@ -421,9 +415,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_class_page_leads_to_a_students_page_whatever_the_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path, name):
     page = write(tmp_path, graded_result(name, GOOD))
     (link,) = [link for link in Seen(page).links() if link.startswith("students/")]
     assert re.fullmatch("[!-~]+", link)
@@ -432,7 +424,7 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(
     assert name in Seen(target).text or name != name.strip()
 
 
-def test_no_two_names_share_a_page() -> None:
+def test_no_two_names_share_a_page():
     names = [
         *NAMES,
         "a b",
@@ -454,7 +446,7 @@ def test_no_two_names_share_a_page() -> None:
     assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
-def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
+def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path):
     write(tmp_path, graded_result("ada", GOOD), graded_result("ben", GOOD))
     unrelated_page = tmp_path / "students" / "mine.html"
     unrelated_page.write_text("<p>my own page</p>")
@@ -465,7 +457,7 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
     ]
 
 
-def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
+def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path):
     picture = compare_tables(
         "weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights"
     )

@@ -80,9 +80,7 @@ def pages_of(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(
-    browser, small: Path
-) -> None:
+def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(browser, small):
     for page in pages_of(small):
         browser.open(page)
         assert [url for url in browser.requests if not url.startswith("data:")] == [
@@ -96,9 +94,7 @@ def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(
         assert SCRIPT in browser.js("document.body.innerText")
 
 
-def test_even_a_script_that_got_into_a_page_would_not_run(
-    browser, small: Path, tmp_path: Path
-) -> None:
+def test_even_a_script_that_got_into_a_page_would_not_run(browser, small, tmp_path):
     page = tmp_path / "page.html"
     text = (small / "index.html").read_text(encoding="utf-8")
     page.write_text(text.replace("<main", f"{SCRIPT}<main"), encoding="utf-8")
@@ -108,9 +104,7 @@ def test_even_a_script_that_got_into_a_page_would_not_run(
     assert [url for url in browser.requests if url.startswith("http")] == []
 
 
-def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(
-    browser, small: Path
-) -> None:
+def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(browser, small):
     for page in pages_of(small):
         browser.open(page)
         assert browser.js("document.documentElement.lang") == "en"
@@ -127,7 +121,7 @@ def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(
         )
 
 
-def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
+def test_colour_is_never_alone_in_the_grid(browser, small):
     browser.open(small / "index.html")
     browser.js(OPENED)
     cells = browser.js(
@@ -147,9 +141,7 @@ def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
     }
 
 
-def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(
-    browser, small: Path
-) -> None:
+def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(browser, small):
     browser.open(small / "index.html")
     browser.press(*TAB)
     assert browser.js("document.activeElement.innerText") == "Skip to the content"
@@ -214,7 +206,7 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
     assert violations(browser, SCHEMES[0]) == []
 
 
-def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small: Path) -> None:
+def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small):
     browser.open(small / "index.html", PHONE)
     browser.js("document.querySelector('.scroll').focus()")
     browser.press_until(*RIGHT, "document.querySelector('.scroll').scrollLeft > 0")
@@ -225,7 +217,7 @@ def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, sma
     assert browser.js("document.querySelector('.hint').open")
 
 
-def test_navigation_is_one_row_on_a_phone_and_on_a_screen(browser, small: Path) -> None:
+def test_navigation_is_one_row_on_a_phone_and_on_a_screen(browser, small):
     tops = (
         "[...document.querySelectorAll('nav')].map(nav => new Set([...nav.querySelectorAll('a')]"
         ".map(a => a.getBoundingClientRect().top)).size)"
@@ -236,9 +228,7 @@ def test_navigation_is_one_row_on_a_phone_and_on_a_screen(browser, small: Path) 
             assert browser.js(tops) == [1]
 
 
-def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(
-    browser, small: Path, big: Path
-) -> None:
+def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(browser, small, big):
     for page in [*pages_of(small), small / WITHOUT_NAMES, big]:
         browser.open(page, PHONE, 700)
         browser.js(
@@ -255,7 +245,7 @@ def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(
     )
 
 
-def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: Path) -> None:
+def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small):
     browser.open(small / "students" / "student0004.html")
     nodes = browser.ask("Accessibility.getFullAXTree")["nodes"]
     named = [
@@ -281,7 +271,7 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: 
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
+def test_paper_shows_the_hints_and_no_navigation(browser, small):
     for media in ("print", "screen"):
         browser.ask("Emulation.setEmulatedMedia", media=media)
         for page, selector in (("students/student0004.html", ".hint p"), ("index.html", "nav")):
@@ -291,9 +281,7 @@ def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(
-    browser, big: Path
-) -> None:
+def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(browser, big):
     assert big.stat().st_size < 3_000_000
     browser.open(big)
     assert browser.complaints == []
@@ -309,7 +297,7 @@ def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_against_wcag(browser, small: Path, scheme: str) -> None:
+def test_axe_finds_nothing_against_wcag(browser, small, scheme):
     for page in [*pages_of(small), small / WITHOUT_NAMES]:
         browser.open(page)
         browser.js(OPENED)
@@ -319,7 +307,7 @@ def test_axe_finds_nothing_against_wcag(browser, small: Path, scheme: str) -> No
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_what_nobody_can_read(browser, tmp_path: Path, scheme: str) -> None:
+def test_axe_finds_what_nobody_can_read(browser, tmp_path, scheme):
     page = tmp_path / "pale.html"
     page.write_text(
         "<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read "

@@ -218,11 +218,11 @@ OF_FOUR = (
         ),
     ],
 )
-def test_an_attempt_is_told(attempt: ExerciseResult, says: str) -> None:
+def test_an_attempt_is_told(attempt, says):
     assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
 
 
-def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
+def test_what_is_seen_stands_deeper_and_points_at_the_right():
     lines = report_of(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
@@ -247,7 +247,7 @@ def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_
     assert "→" not in "".join(report)
 
 
-def test_what_looks_like_markup_is_shown_as_it_is() -> None:
+def test_what_looks_like_markup_is_shown_as_it_is():
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = Diagnosed(id="x", title=markup, hint=markup)
     assert (
@@ -257,7 +257,7 @@ def test_what_looks_like_markup_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
-def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> None:
+def test_points_stand_in_one_column_however_narrow_the_terminal(width):
     checks = [
         check("is right with as many channels out as in, a full context", 0, 0.25),
         check("split"),
@@ -301,7 +301,7 @@ def ladder_text(*rungs: Rung, width: int = 80) -> list[str]:
     return make.printed_lines(ladder(rungs), width)
 
 
-def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
+def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done():
     assert ladder_text(DONE, STARTED, UNTOUCHED) == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
@@ -315,7 +315,7 @@ def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
     ]
 
 
-def test_each_assignment_has_its_own_list_below_its_title() -> None:
+def test_each_assignment_has_its_own_list_below_its_title():
     assert ladder_text(DONE, STARTED, Rung(TAIL, []))[:6] == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
@@ -326,13 +326,13 @@ def test_each_assignment_has_its_own_list_below_its_title() -> None:
     ]
 
 
-def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is() -> None:
+def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is():
     assert "?  03 Heads  – / 6  missing" in ladder_text(UNTOUCHED._replace(is_missing=True))
     of_all = "1 of 1 done, 5 of 5 points by the visible checks"
     assert ladder_text(DONE) == ["Heads", "✓  01 Scores  5 / 5  done", of_all]
 
 
-def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself() -> None:
+def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself():
     long = STARTED._replace(check_titles=[("past", "lets every token see itself and the past")])
     assert ladder_text(DONE, long, width=40) == [
         "Heads",
@@ -347,7 +347,7 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
     ]
 
 
-def test_what_grading_asks_more_is_no_promise() -> None:
+def test_what_grading_asks_more_is_no_promise():
     lines = ladder_text(DONE, STARTED._replace(result=started_result(unseen=0.5)))
     assert lines[2:4] == [
         "…  02 The mask  1.5 / 4  1 of 2 checks",
@@ -358,7 +358,7 @@ def test_what_grading_asks_more_is_no_promise() -> None:
 TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
 
 
-def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
+def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that():
     plain, with_reason, trained = course_with(
         {}, {"why": "Rows sum to 1."}, {"train": TRAIN}
     ).exercises
@@ -368,7 +368,7 @@ def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that(
     assert after_done(trained) == ["It can learn to write now: course train e2", f"{asks} e2"]
 
 
-def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
+def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out():
     course = course_with({}, {}, {}, {})
     first, second, third, fourth = course.exercises
     for finished, after, upcoming in (
@@ -389,7 +389,7 @@ def trace_lines(explained: Explained, **options: object) -> list[str]:
     return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None, **options)
 
 
-def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
+def test_the_usual_lines_and_the_legend_fit_into_80_columns():
     turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
     explanation = Explained(
         "f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),)
@@ -528,11 +528,11 @@ STRAYED = OriginTable(
         ),
     ],
 )
-def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
+def test_a_call_is_told(told, lines):
     assert trace_lines(told) == ["f(x)", *lines]
 
 
-def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
+def test_of_a_wide_table_the_part_that_is_wrong_is_shown():
     table = OriginTable("", (OriginRow("token 0", [*range(38), 5, 39], [*range(40)]),))
     *_, row = trace_lines(explained_call(tables=(table,)))
     assert " 37  5 39  ✗ " in row
@@ -547,7 +547,7 @@ def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
         pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
     ],
 )
-def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str]) -> None:
+def test_numbers_are_as_short_as_they_can_be(crop, lines):
     assert crop_lines(crop, tuple(crop.shape)) == lines
 
 
@@ -573,7 +573,7 @@ def reshape_result(*diagnosis: Diagnosed) -> ExerciseResult:
     return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis)
 
 
-def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
+def test_a_hint_is_folded_away_and_nothing_is_markup():
     view = combine_views(report_view(reshape_result(WRONG)))
     assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
     assert words(view.html, folded=True) == "hintview <never> moves"
@@ -590,7 +590,7 @@ def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
     assert "  hint: view <never> moves" in lines
 
 
-def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more() -> None:
+def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more():
     words = "one two three four five six seven"
     assert make.printed_lines(Hanging("✗ ", f"{words}\n{words}"), 22) == [
         "✗ one two three four",
@@ -600,14 +600,14 @@ def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more() -> None
     ]
 
 
-def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
+def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not():
     long = "word " * 60
     assert "white-space:pre-wrap" in combine_views(Text(long)).html
     assert "white-space:pre-wrap" not in combine_views(Group(Text("a"))).html
     assert combine_views(Text(long)).text == long.strip()
 
 
-def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
+def test_a_hint_says_which_function_it_is_about_and_stands_below_it():
     functions = tuple(
         FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge")
     )
@@ -662,14 +662,14 @@ BY_HAND = "Fill it.\nNext: course check scores"
         pytest.param("Nothing.", "Nothing.", id="nothing is next"),
     ],
 )
-def test_what_comes_next_is_a_command_alone_on_the_last_line(said: str, shown: str) -> None:
+def test_what_comes_next_is_a_command_alone_on_the_last_line(said, shown):
     assert next_alone(said) == shown
 
 
 BIN = Path(sys.executable).parent
 
 
-def test_every_command_is_known() -> None:
+def test_every_command_is_known():
     registered = {
         command.callback.__name__ for command in app.registered_commands if command.callback
     }
@@ -678,7 +678,7 @@ def test_every_command_is_known() -> None:
 
 
 @pytest.mark.parametrize("is_activated", [False, True])
-def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> None:
+def test_what_comes_next_can_be_copied(tmp_path, is_activated):
     """It names the command by its path where the shell does not find it, on both streams."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
