@@ -19,6 +19,7 @@ import typer
 from manyheads.cli import options as progress
 from manyheads.cli.app import app
 from manyheads.cli.author import _steps_shown, _still_to_fill
+from manyheads.report.command_name import COMMANDS
 from manyheads.result import read_results, write_result
 from tests import make
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, besides_progress, call_course, hand_in, run
@@ -49,6 +50,10 @@ def test_help_shows_an_example_that_is_a_command(tmp_path, command):
     # an angle bracket begins HTML in Markdown, and once was not shown
     folders = "with <student>/<assignment>/ folders"
     assert command != "course grade" or folders in words(completed.stdout.replace("│", ""))
+
+
+def test_each_command_is_known_to_messages():
+    assert {*typer.main.get_command(app).commands} == {*COMMANDS}
 
 
 def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(student_copy):

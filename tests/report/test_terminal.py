@@ -7,27 +7,22 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from rich.console import Group
 from rich.text import Text
 
-from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.course.course_yaml_schema import CourseFile
 from manyheads.notebook import combine_views, report_view
-from manyheads.report.command_name import COMMANDS, next_alone
+from manyheads.report.command_name import next_alone
 from manyheads.report.report_content import attempt_words
 from manyheads.report.terminal import Hanging, exercise_report, ladder
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.result import (
-    CheckResult,
     Diagnosed,
-    ExerciseResult,
     FunctionResult,
-    Outcome,
     ProvedLine,
 )
 from manyheads.student.choose_example_calls import OriginRow, OriginTable
@@ -37,32 +32,21 @@ from tests import make
 from tests.make import TINY
 
 
-def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
+def report_of(result, width=100):
     return make.printed_lines(exercise_report(result), width)
 
 
-def check(
-    id_: str,
-    score: float = 0,
-    max_score: float = 2,
-    outcome: Outcome = "failed",
-    evidence: str = "",
-    **fields: Any,
-) -> CheckResult:
+def check(id_, score=0, max_score=2, outcome="failed", evidence="", **fields):
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
     return make.check(id_, score, max_score, outcome, title=title, evidence=evidence, **fields)
 
 
-def exercise(
-    *checks: CheckResult, named: tuple[Diagnosed, ...] = (), id_: str = "dance", **fields: Any
-) -> ExerciseResult:
-    return make.exercise(id_, *checks, diagnosis=named, **fields)
+def exercise(*checks, named=(), **fields):
+    return make.exercise("dance", *checks, diagnosis=named, **fields)
 
 
-def function(name: str, state: str, check: str = "", evidence: str = "") -> FunctionResult:
-    return FunctionResult.model_validate(
-        {"name": name, "state": state, "check": check, "evidence": evidence}
-    )
+def function(name, state, check="", evidence=""):
+    return FunctionResult(name=name, state=state, check=check, evidence=evidence)
 
 
 VIEW = Diagnosed(
@@ -222,7 +206,7 @@ def test_an_attempt_is_told(attempt, says):
     assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
 
 
-def test_what_is_seen_stands_deeper_and_points_at_the_right():
+def test_evidence_stands_deeper_and_points_at_the_right():
     lines = report_of(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
@@ -230,41 +214,33 @@ def test_what_is_seen_stands_deeper_and_points_at_the_right():
 
 
 @pytest.mark.parametrize(
-    ("lines", "says"),
+    ("lines", "location"),
     [
-        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
-        pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
-        pytest.param(
-            (ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"
-        ),
+        ([ProvedLine(line=23, edit="a → b")], "line 23"),
+        ([ProvedLine(line=23), ProvedLine(line=31)], "line 23, or line 31"),
+        ([ProvedLine(line=40, cell=3, line_in_cell=5)], "line 5 of code cell 3"),
     ],
+    ids=["one line", "two lines", "a line of a cell"],
 )
-def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
-    lines, says
-):
-    report = report_of(exercise(SPLIT, named=(VIEW,), lines=lines))
-    assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."
+def test_the_misconception_has_the_wrong_line_and_no_edit(lines, location):
+    report = report_of(exercise(SPLIT, named=(VIEW,), lines=tuple(lines)))
+    assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({location})."
     assert "→" not in "".join(report)
 
 
-def test_what_looks_like_markup_is_shown_as_it_is():
+def test_a_text_like_markup_is_shown_unchanged():
     markup = "[red]x[/red] [0, 1] [/] :smile:"
-    named = Diagnosed(id="x", title=markup, hint=markup)
-    assert (
-        "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup)
-        == 4
-    )
+    named = (Diagnosed(id="x", title=markup, hint=markup),)
+    report = report_of(exercise(check(markup, evidence=markup), named=named))
+    assert "\n".join(report).count(markup) == 4
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_points_stand_in_one_column_however_narrow_the_terminal(width):
-    checks = [
-        check("is right with as many channels out as in, a full context", 0, 0.25),
-        check("split"),
-    ]
-    lines = [line for line in report_of(exercise(*checks), width) if " / " in line]
-    assert len(lines) == 3
-    assert len({line.index(" / ") for line in lines}) == 1
+    long = check("is right with as many channels out as in, a full context", 0, 0.25)
+    lines = [line for line in report_of(exercise(long, check("split")), width) if " / " in line]
+    columns = [line.index(" / ") for line in lines]
+    assert columns == columns[:1] * 3
     assert max(map(len, lines)) <= width
 
 
@@ -289,15 +265,15 @@ MASKED, LEFT = make.check("masks", 1), make.check("gives no NaN")
 MASKS = [(check.id, check.title) for check in (MASKED, LEFT)]
 
 
-def started_result(**changes: object) -> ExerciseResult:
-    return make.exercise("e1", MASKED, LEFT, **{"score": 1.5, **changes})
+def started(**changes):
+    return Rung(MASK, MASKS, make.exercise("e1", MASKED, LEFT, **{"score": 1.5, **changes}))
 
 
 DONE = Rung(SCORES, [("scales", "scales")], make.exercise("e0", make.check("scales", 5, 5)))
-STARTED, UNTOUCHED = Rung(MASK, MASKS, started_result()), Rung(HEADS_ROW, [("splits", "splits")])
+STARTED, UNTOUCHED = started(), Rung(HEADS_ROW, [("splits", "splits")])
 
 
-def ladder_text(*rungs: Rung, width: int = 80) -> list[str]:
+def ladder_text(*rungs, width=80):
     return make.printed_lines(ladder(rungs), width)
 
 
@@ -347,8 +323,8 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
     ]
 
 
-def test_what_grading_asks_more_is_no_promise():
-    lines = ladder_text(DONE, STARTED._replace(result=started_result(unseen=0.5)))
+def test_points_that_only_grading_can_give_are_no_promise():
+    lines = ladder_text(DONE, started(unseen=0.5))
     assert lines[2:4] == [
         "…  02 The mask  1.5 / 4  1 of 2 checks",
         "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of",
@@ -368,43 +344,41 @@ def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that(
     assert after_done(trained) == ["It can learn to write now: course train e2", f"{asks} e2"]
 
 
-def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out():
+@pytest.mark.parametrize(
+    ("finished", "after", "next_id"), [("e1 e2", 1, "e3"), ("e1 e2 e3", 3, "e0")]
+)
+def test_the_next_exercise_is_the_first_below_that_is_not_done(finished, after, next_id):
     course = course_with({}, {}, {}, {})
-    first, second, third, fourth = course.exercises
-    for finished, after, upcoming in (
-        ({second, third}, second, fourth),
-        ({second, third, fourth}, fourth, first),
-    ):
-        assert going_on(course, finished, after).endswith(
-            f"/{upcoming.script.name}, then: course check {upcoming.id}"
-        )
-    assert going_on(course, set(course.exercises), after=first) == "All done."
+    done = {exercise for exercise in course.exercises if exercise.id in finished.split()}
+    next_step = going_on(course, done, course.exercises[after])
+    assert next_step.endswith(f"{next_id}.py, then: course check {next_id}")
+
+
+def test_after_the_last_exercise_all_is_done():
+    course = course_with({}, {})
+    assert going_on(course, {*course.exercises}, after=course.exercises[0]) == "All done."
 
 
 VIEWED = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
 TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
 
 
-def trace_lines(explained: Explained, **options: object) -> list[str]:
-    return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None, **options)
+def trace_lines(explained):
+    return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None)
 
 
 def test_the_usual_lines_and_the_legend_fit_into_80_columns():
     turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
-    explanation = Explained(
-        "f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),)
-    )
+    explanation = explained_call(traced_line("k.transpose(-2, -1)", VIEWED, turn, number="134"))
     assert max(map(len, [*trace_lines(explanation), LEGEND])) <= 80
 
 
-def explained_call(*entries: TraceLine | Repeated, sizes: str = "", **fields: Any) -> Explained:
+def explained_call(*entries, sizes="", **fields):
     """A call of f."""
     return Explained("f(x)", sizes, entries, **fields)
 
 
-def traced_line(
-    code: str, *operations: Operation, depth: int = 0, number: str = "4", **fields: Any
-) -> TraceLine:
+def traced_line(code, *operations, depth=0, number="4", **fields):
     return TraceLine(depth, number, code, operations, **fields)
 
 
@@ -559,35 +533,33 @@ WRONG = Diagnosed(
 )
 
 
-def words(text: str, *, folded: bool) -> str:
-    """The text of what is folded away, or of the rest."""
-    fragments = (
-        re.split(r"<details.*?</details>", text)
-        if not folded
-        else re.findall(r"<details.*?</details>", text)
-    )
-    return html.unescape(re.sub(r"<[^>]+>", "", "".join(fragments)))
+def folded_and_visible(text):
+    """Return the text that is folded away, and the rest."""
+    folded = "".join(re.findall(r"<details.*?</details>", text))
+    visible = re.sub(r"<details.*?</details>", "", text)
+    return [html.unescape(re.sub(r"<[^>]+>", "", part)) for part in (folded, visible)]
 
 
-def reshape_result(*diagnosis: Diagnosed) -> ExerciseResult:
-    return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis)
+def reshape_result(*diagnosis, **fields):
+    return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis, **fields)
 
 
 def test_a_hint_is_folded_away_and_nothing_is_markup():
     view = combine_views(report_view(reshape_result(WRONG)))
     assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
-    assert words(view.html, folded=True) == "hintview <never> moves"
-    visible_text = words(view.html, folded=False)
+    folded, visible = folded_and_visible(view.html)
+    assert folded == "hintview <never> moves"
     assert view.html.index("You viewed straight.") < view.html.index("<details")
-    assert "splits <b>channels</b>" in visible_text
-    assert "a & b" in visible_text
-    assert "moves" not in visible_text
-    assert "<details" not in report_view(reshape_result()).html, (
-        "without a misconception there is no hint"
-    )
-    lines = view.text.splitlines()  # what a terminal shows
+    assert "splits <b>channels</b>" in visible
+    assert "a & b" in visible
+    assert "moves" not in visible
+    lines = view.text.splitlines()  # for a terminal
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
+
+
+def test_without_a_misconception_there_is_no_hint():
+    assert "<details" not in report_view(reshape_result()).html
 
 
 def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more():
@@ -607,16 +579,12 @@ def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not():
     assert combine_views(Text(long)).text == long.strip()
 
 
-def test_a_hint_says_which_function_it_is_about_and_stands_below_it():
-    functions = tuple(
-        FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge")
-    )
-    named = tuple(
-        WRONG.model_copy(update={"function": name, "hint": f"see {name}"})
-        for name in ("split", "merge")
-    )
-    view = report_view(reshape_result(*named).model_copy(update={"functions": functions}))
-    assert words(view.html, folded=True) == "hint for splitsee splithint for mergesee merge"
+def test_a_hint_names_its_function_and_stands_below_it():
+    names = ("split", "merge")
+    functions = tuple(function(name, "wrong", CHECK.title) for name in names)
+    named = (WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in names)
+    view = report_view(reshape_result(*named, functions=functions))
+    assert folded_and_visible(view.html)[0] == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
     assert sorted(order, key=view.html.index) == order
 
@@ -625,73 +593,48 @@ BY_HAND = "Fill it.\nNext: course check scores"
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "shown"),
     [
         pytest.param(
-            "Next: fill it, then: course check scores",
-            BY_HAND,
-            id="a command after what is to be done by hand",
+            "Next: fill it, then: course check scores", BY_HAND, id="a step by hand before it"
         ),
         pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
         pytest.param(
             "It is wrong. Next: course hint scores",
             "It is wrong.\nNext: course hint scores",
-            id="a sentence before",
+            id="a sentence before it",
         ),
+        pytest.param("Gone.\nNext: git add 'a b.py'", "Gone.\nNext: git add 'a b.py'", id="alone"),
+        pytest.param("Next: make room, then go", "Next: make room, then go", id="no command"),
+        pytest.param("A link. Next: ask for it", "A link. Next: ask for it", id="no new line"),
         pytest.param(
-            "It is gone.\nNext: git checkout 'a b.py'",
-            "It is gone.\nNext: git checkout 'a b.py'",
-            id="as it should be",
-        ),
-        pytest.param(
-            "Next: make room, then the same again",
-            "Next: make room, then the same again",
-            id="no command at all",
-        ),
-        pytest.param(
-            "It is a link. Next: ask for it",
-            "It is a link. Next: ask for it",
-            id="and in the line where it stands",
-        ),
-        pytest.param(
-            "It is gone. Next: /a/b/course status",
-            "It is gone.\nNext: /a/b/course status",
-            id="by its path",
+            "Gone. Next: /a/b/course status", "Gone.\nNext: /a/b/course status", id="by its path"
         ),
         pytest.param("Next: save it, then %ask", "Save it.\nNext: %ask", id="a magic"),
-        pytest.param("Nothing.", "Nothing.", id="nothing is next"),
+        pytest.param("Nothing.", "Nothing.", id="nothing"),
     ],
 )
-def test_what_comes_next_is_a_command_alone_on_the_last_line(said, shown):
-    assert next_alone(said) == shown
+def test_the_next_command_is_alone_on_the_last_line(message, shown):
+    assert next_alone(message) == shown
 
 
 BIN = Path(sys.executable).parent
 
 
-def test_every_command_is_known():
-    registered = {
-        command.callback.__name__ for command in app.registered_commands if command.callback
-    }
-    groups = {group.name for group in app.registered_groups}
-    assert registered | groups == {*COMMANDS}
-
-
 @pytest.mark.parametrize("is_activated", [False, True])
-def test_what_comes_next_can_be_copied(tmp_path, is_activated):
-    """It names the command by its path where the shell does not find it, on both streams."""
+def test_the_next_command_can_be_copied(tmp_path, is_activated):
+    """It has the path of the command if the shell does not find it, on both streams."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "course").write_text("#!/bin/sh\nexit 9\n")
-    (folder / "course").chmod(0o755)  # another one
-    path = os.pathsep.join([str(BIN) if is_activated else str(folder), "/usr/bin", "/bin"])
-    called = "course" if is_activated else str(BIN / "course")
-    options = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
-    status, refused = (
-        make.run(BIN / "course", *words, "--course", TINY, **options)
-        for words in (["status"], ["check", "median"])
-    )
-    assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
-    assert f"Next: {called} status" in refused.stderr
-    next_step = refused.stderr.partition("Next: ")[2].split()
-    assert make.run(*next_step, "--course", TINY, **options).returncode == 0
+    (folder / "course").chmod(0o755)  # another command
+    path = os.pathsep.join([str(BIN if is_activated else folder), "/usr/bin", "/bin"])
+    name = "course" if is_activated else str(BIN / "course")
+
+    def run(*command):
+        return make.run(*command, "--course", TINY, cwd=tmp_path, PATH=path, COLUMNS="300")
+
+    assert run(BIN / "course", "status").stdout.endswith(f"\nNext: {name} check running_mean\n")
+    refused = run(BIN / "course", "check", "median").stderr
+    assert f"Next: {name} status" in refused
+    assert run(*refused.partition("Next: ")[2].split()).returncode == 0
