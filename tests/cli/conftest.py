@@ -19,12 +19,14 @@ def student_copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The student's folder, for a command that runs in this process: which has computed, so it may
-    not be forked.
-    """
+def in_this_process(monkeypatch):
+    """An attempt of a command in this process, which has computed, must not be forked from it."""
     monkeypatch.setattr(
         "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
     )
-    monkeypatch.chdir(student_copy)
+
+
+@pytest.fixture
+def here(student_copy, in_this_process):
+    """The student's folder, for a command that runs in this process."""
     return student_copy

@@ -17,11 +17,9 @@ import torch
 
 from manyheads.box import contents
 from manyheads.box.contents import Driver, Gpu, Places
-from manyheads.box.level_and_device_names import Device
-from manyheads.cli import grade as command
 from manyheads.result import Result
 from tests.conftest import Run
-from tests.make import TINY, hand_in, notebook, replace
+from tests.make import TINY, call_course, hand_in, notebook, replace
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
@@ -56,43 +54,43 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tm
     assert not list(tmp_path.glob("results/ada/*.json"))
 
 
+@pytest.fixture
+def job_counts(monkeypatch):
+    """The numbers of judges of each `course grade`, which judges nothing."""
+    counts = []
+    monkeypatch.setattr(
+        "manyheads.cli.grade.grade_all",
+        lambda plan, waiting, jobs, only: counts.append(jobs) or iter(()),
+    )
+    return counts
+
+
 @pytest.mark.parametrize(
     ("device", "gpus", "judges", "says"),
     [
-        pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
-        pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
-        pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
-        pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
-        pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
+        pytest.param("cuda", 1, 1, "1 judge at work", id="one on one GPU"),
+        pytest.param("cuda", 2, 2, "2 judges at work", id="two on two GPUs"),
+        pytest.param("cuda", 3, 3, "", id="without a word if there are as many GPUs"),
+        pytest.param("cuda", 4, 3, "", id="or more"),
+        pytest.param("cpu", 1, 3, "", id="all on a CPU"),
     ],
 )
 def test_of_three_judges_there_are_at_work(
-    monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says
+    monkeypatch, tiny_copy, three, job_counts, device, gpus, judges, says
 ):
-    job_counts: list[int] = []
-    monkeypatch.setattr(
-        command, "grade_all", lambda plan, waiting, jobs, only: job_counts.append(jobs) or iter(())
-    )
     driver = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
     monkeypatch.setattr(contents, "find_driver", lambda: driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    command.grade(three, three.parent / "results", device=device, jobs=3, course=tiny_copy)
-    output = capsys.readouterr().out
+    completed = call_course("grade", three, "--device", device, "--jobs", "3", cwd=tiny_copy)
     assert job_counts == [judges]
-    assert says in output
-    assert ("A GPU takes one attempt at a time" in output) is bool(says)
+    assert says in completed.stdout
+    assert ("A GPU takes one attempt at a time" in completed.stdout) is bool(says)
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(
-    monkeypatch, tiny_copy, three
-):
-    job_counts: list[int] = []
-    monkeypatch.setattr(
-        command, "grade_all", lambda plan, waiting, jobs, only: job_counts.append(jobs) or iter(())
-    )
-    command.grade(three, three.parent / "results", course=tiny_copy)
+def test_by_default_there_is_a_judge_for_each_cpu_that_may_be_used(tiny_copy, three, job_counts):
+    call_course("grade", three, cwd=tiny_copy)
     assert job_counts == [1]
 
 
@@ -159,10 +157,8 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
         ("ada/median", "median"),
     ],
 )
-def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, three, only, says):
-    completed = run_course(
-        "grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only
-    )
+def test_an_unknown_attempt_is_one_sentence(tiny_copy, three, only, says):
+    completed = call_course("grade", three, "--only", only, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert says in completed.stderr
     assert "Next: " in completed.stderr

@@ -5,47 +5,36 @@ command that can be pasted.
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from manyheads.box.without_namespaces import ProcessBox
-from manyheads.cli.app import app
-from tests.make import REPOSITORY
+from tests.make import REPOSITORY, call_course
 
 FOLDER = Path("exercises") / "multi_head_attention"
-Screen = Callable[..., list[str]]
 
 
 @pytest.fixture
-def screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Screen:
-    """The lines that a command shows in a student's folder of the whole course."""
+def screen(tmp_path, monkeypatch, in_this_process):
+    """Return the lines that a command shows in a student's folder of the whole course."""
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
-    monkeypatch.setattr(
-        "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
-    )
-    monkeypatch.setattr("manyheads.report.command_name.command", lambda: "course")
-    # what moves while one waits
+    # a spinner moves while one waits
     monkeypatch.setattr("manyheads.cli.student.show_waiting", lambda *_: nullcontext())
     monkeypatch.chdir(tmp_path)
-    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24", "NO_COLOR": ""}
 
-    def screen(*arguments: str) -> list[str]:
-        app(list(arguments), standalone_mode=False)
-        return re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", capsys.readouterr().out).splitlines()
+    def screen(*arguments):
+        completed = call_course(*arguments, cwd=tmp_path, **terminal)
+        assert completed.stderr == ""
+        return re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", completed.stdout).splitlines()
 
     return screen
 
 
-def fits(lines: list[str]) -> str:
-    """That they do, with the prompt below; the command that is next."""
+def fits(lines):
+    """Assert that the lines and a prompt fit on the screen, and return the next command."""
     assert len(lines) < 24, lines
     assert max(map(len, lines[:-1])) <= 80
     assert ["Next: " in line for line in lines] == [False] * (len(lines) - 1) + [True], lines
