@@ -1,4 +1,6 @@
-"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS
+"""Internal: --watch without an end of its own; a test must say which files are saved.
+
+What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS
 Code read it; --watch on a real terminal.
 """
 
@@ -11,9 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
 
 import jsonschema
 import jupytext
@@ -24,12 +24,10 @@ import manyheads
 from manyheads.authoring.templates import as_they_are
 from manyheads.cli.check import watch_saves
 from manyheads.cli.options import open_console
-from manyheads.course import Exercise, load_course
-from manyheads.result import ExerciseResult
-from manyheads.student.check_and_keep_result import Checks, OwnAttempt
+from manyheads.course import load_course
+from manyheads.student.check_and_keep_result import Checks
 from tests import make
-from tests.conftest import Run
-from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, run, start
+from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, add, call_course, run, start
 
 SCHEMA = json.loads(
     Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8")
@@ -46,56 +44,47 @@ STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def save_and_run(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
-    """The exit status, and what is told of the one exercise, after this text was saved."""
+def save_and_run(run_course, student_copy):
+    """Save this text, and return the exit status and the only exercise of the JSON."""
 
-    def run_json(source: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+    def run_json(source, *arguments):
         (student_copy / SCRIPT).write_text(source, encoding="utf-8")
         completed = run_course(*arguments, "--json", cwd=student_copy)
         assert completed.stderr == ""
         (exercise,) = json.loads(completed.stdout)["exercises"]
-        assert [
-            error.message
-            for error in jsonschema.Draft202012Validator(OF_AN_EXERCISE).iter_errors(exercise)
-        ] == []
-        assert not [id_ for id_ in IDS if f'"{id_}"' in completed.stdout]
+        jsonschema.validate(exercise, OF_AN_EXERCISE, jsonschema.Draft202012Validator)
+        assert [id_ for id_ in IDS if f'"{id_}"' in completed.stdout] == []
         return completed.returncode, exercise
 
     return run_json
 
 
-def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(
-    save_and_run, run_course, student_copy
-):
+def test_a_mistake_has_its_line_its_title_and_its_hint(save_and_run, run_course, student_copy):
     status, exercise = save_and_run(SUMS, "check")
     text = run_course("check", cwd=student_copy)
     output = " ".join(text.stdout.split())
     (named,) = exercise["diagnosis"]
-    assert (status, text.returncode, [line["line"] for line in exercise["lines"]]) == (1, 1, [LINE])
+    (line,) = exercise["lines"]
+    assert (status, text.returncode, line["line"], line["edit"]) == (1, 1, LINE, "")
     assert named["title"].removesuffix(".") in output
     assert named["hint"] in output
-    assert not any(check["hint"] for check in exercise["checks"]), (
-        "a hint stands with its misconception only"
-    )
-    assert not any(line["edit"] for line in exercise["lines"])
+    hints = {check["hint"] for check in exercise["checks"]}
+    assert hints == {""}, "a hint stands with its misconception only"
 
 
-def test_what_is_right_is_told_with_status_0(save_and_run):
-    for command in ("check", "status"):
-        status, exercise = save_and_run(RIGHT, command)
-        assert (status, exercise["score"]) == (0, exercise["max_score"])
-        assert {check["outcome"] for check in exercise["checks"]} == {"passed"}
-        assert {function["state"] for function in exercise["functions"]} == {"right"}
+@pytest.mark.parametrize("command", ["check", "status"])
+def test_a_right_attempt_has_status_0(save_and_run, command):
+    status, exercise = save_and_run(RIGHT, command)
+    assert (status, exercise["score"]) == (0, exercise["max_score"])
+    assert {check["outcome"] for check in exercise["checks"]} == {"passed"}
+    assert {function["state"] for function in exercise["functions"]} == {"right"}
 
 
 @pytest.mark.parametrize(
     ("source", "name", "line"),
     [
         pytest.param(
-            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n",
-            "",
-            "4:5",
-            id="what cannot be parsed",
+            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="no syntax"
         ),
         pytest.param(
             "x = 1\n\ndef running_mean(x):\n    return x.nothing\n",
@@ -107,67 +96,63 @@ def test_what_is_right_is_told_with_status_0(save_and_run):
             "x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n",
             "running_mean: ",
             "3:1",
-            id="nothing proved",
+            id="no proved line",
         ),
         pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
         pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
     ],
 )
 def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
-    run_course, student_copy, source, name, line
+    lines_of, student_copy, source, name, line
 ):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-    in_a_task = {"FORCE_COLOR": "1"}  # as in its terminal
-    completed = run_course("check", "--format", "lines", cwd=student_copy, env=in_a_task)
-    (message,) = completed.stdout.splitlines()
-    assert (completed.returncode, completed.stderr, message.startswith(f"{SCRIPT}:{line}")) == (
-        1,
-        "",
-        True,
-    ), message
+    (message,) = lines_of(FORCE_COLOR="1")  # as in a task of VS Code
+    assert message.startswith(f"{SCRIPT}:{line}"), message
     assert f" error: {name}" in message
 
 
-def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
-    notebook = jupytext.reads(
-        RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent"
-    )
-    jupytext.write(notebook, student_copy / NOTEBOOK)
-    (message,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
+@pytest.fixture
+def lines_of(run_course, student_copy):
+    """Return the lines of a check that fails."""
+
+    def check(*names, **environment):
+        arguments = ("check", *names, "--format", "lines")
+        completed = run_course(*arguments, cwd=student_copy, env=environment)
+        assert (completed.returncode, completed.stderr) == (1, "")
+        return completed.stdout.splitlines()
+
+    return check
+
+
+def test_a_line_of_a_notebook_has_its_cell(lines_of, student_copy):
+    raises = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()")
+    jupytext.write(jupytext.reads(raises, fmt="py:percent"), student_copy / NOTEBOOK)
+    (message,) = lines_of()
     assert message.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
     assert " of code cell " in message
 
 
-def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
+def test_of_two_untouched_stubs_the_script_is_named(run_course, student_copy):
     output = run_course("check", "running_mean", cwd=student_copy).stdout
     assert output.endswith(
         f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n"
     )
 
 
-def test_status_tells_what_is_not_begun(save_and_run):
+def test_status_has_the_exercise_that_is_not_begun(save_and_run):
     status, exercise = save_and_run(STUB, "status")
-    assert (status, exercise["note"], exercise["score"], exercise["checks"]) == (
-        0,
-        "not started",
-        0.0,
-        [],
-    )
+    assert (status, exercise["note"], exercise["score"]) == (0, "not started", 0.0)
+    assert exercise["checks"] == []
 
 
-def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, student_copy):
+def test_a_missing_file_is_a_note_and_a_line_with_status_1(lines_of, run_course, student_copy):
     for name in (SCRIPT, NOTEBOOK):
         (student_copy / name).unlink()
     completed = run_course("check", "running_mean", "--json", cwd=student_copy)
     (exercise,) = json.loads(completed.stdout)["exercises"]
-    assert (completed.returncode, exercise["checks"], "is not here" in exercise["note"]) == (
-        1,
-        [],
-        True,
-    )
-    (line,) = run_course(
-        "check", "running_mean", "--format", "lines", cwd=student_copy
-    ).stdout.splitlines()
+    assert (completed.returncode, exercise["checks"]) == (1, [])
+    assert "is not here" in exercise["note"]
+    (line,) = lines_of("running_mean")
     assert line.startswith(f"{SCRIPT}:1:1: error: 01_running_mean.py is not here.")
 
 
@@ -175,10 +160,8 @@ TASK = json.loads(dict(as_they_are("class"))[".vscode/tasks.json"])["tasks"][0]
 MATCHER = TASK["problemMatcher"]
 
 
-def cycle(output: IO[str]) -> list[str]:
-    """The lines between one that begins checking and the one that ends it, as VS Code finds
-    them.
-    """
+def cycle(output):
+    """Return the lines of one check, between the two lines by which VS Code knows it."""
     assert re.search(MATCHER["background"]["beginsPattern"], output.readline())
     lines = []
     while not re.search(MATCHER["background"]["endsPattern"], line := output.readline()):
@@ -206,8 +189,8 @@ def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
     assert process.wait(60) == 0
 
 
-def test_watching_gives_no_json(run_course, student_copy):
-    completed = run_course("check", "--watch", "--json", cwd=student_copy)
+def test_watching_gives_no_json(student_copy):
+    completed = call_course("check", "--watch", "--json", cwd=student_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr.endswith("Next: course check --json\n")
 
@@ -228,39 +211,29 @@ SECONDS = 60.0  # until a test gives up
 
 
 class Terminal:
-    """The command on a terminal of its own."""
+    """`course check --watch` on a terminal of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder):
         self.pid, self._terminal = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(REPOSITORY),
-                "TERM": "xterm",
-                "COLUMNS": "200",
-            }
-            os.execve(
-                sys.executable,
-                [sys.executable, "-m", "manyheads", "check", "--watch", *arguments],
-                environment,
-            )
+            terminal = {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"}
+            os.execve(sys.executable, [*COURSE, "check", "--watch"], {**os.environ, **terminal})
         self._unread = ""
 
-    def read_until(self, pattern: str) -> str:
-        """Everything up to what this pattern matches, without colours."""
+    def read_until(self, pattern):
+        """Return everything up to a match of this pattern, without colours."""
         ends = time.monotonic() + SECONDS
         while not (match := re.search(pattern, self._unread, re.DOTALL)):
             assert time.monotonic() < ends, self._unread
-            if not select.select([self._terminal], [], [], 1.0)[0]:
-                continue
-            data = os.read(self._terminal, 65536).decode("utf-8", "replace")
-            self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+            if select.select([self._terminal], [], [], 1.0)[0]:
+                data = os.read(self._terminal, 65536).decode("utf-8", "replace")
+                self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
         text, self._unread = self._unread[: match.end()], self._unread[match.end() :]
         return text
 
-    def interrupt(self) -> int:
-        """Ctrl-C; the exit status."""
+    def interrupt(self):
+        """Press Ctrl-C, and return the exit status."""
         os.write(self._terminal, b"\x03")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
@@ -292,11 +265,11 @@ def test_every_save_is_checked_also_where_all_is_done(student_copy):
     assert terminal.interrupt() == 0
 
 
-def test_what_is_not_done_is_checked_once_at_the_start(student_copy, monkeypatch):
+def test_an_exercise_that_is_not_done_is_checked_once_at_the_start(student_copy, monkeypatch):
     save(student_copy, WRONG)
-    course, checked = load_course(student_copy), list[str]()
+    course, checked = load_course(student_copy), []
 
-    def run(checks: Checks, attempt: OwnAttempt) -> ExerciseResult:
+    def run(checks, attempt):
         checked.append(attempt.exercise.id)
         return make.exercise(attempt.exercise.id, make.check("values"))
 
@@ -307,30 +280,31 @@ def test_what_is_not_done_is_checked_once_at_the_start(student_copy, monkeypatch
 
 
 @pytest.fixture
-def whole_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the whole course. What an attempt earns stands in its text, and nothing
-    of it is run.
-    """
+def whole_course(tmp_path, monkeypatch):
+    """A student's folder of the whole course. The last line of an attempt says its outcome."""
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
-    def outcome(_: Checks, attempt: OwnAttempt) -> ExerciseResult:
+    def run(_, attempt):
         outcome = "passed" if "right" in attempt.source.text.splitlines()[-1] else "failed"
         return make.exercise(attempt.exercise.id, make.check("values", outcome=outcome))
 
-    monkeypatch.setattr(Checks, "_run", outcome)
+    monkeypatch.setattr(Checks, "_run", run)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def watch_output(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """What is shown when the first exercise is saved, which alone was named."""
-    course = load_course(folder)
-    monkeypatch.setattr("manyheads.cli.check._saves", lambda watches, exercise: iter((exercise,)))
-    watch_saves(Checks(course), open_console(), course.exercises[:1])
-    return " ".join(capsys.readouterr().out.split())
+@pytest.fixture
+def watch_output(whole_course, capsys, monkeypatch):
+    """Return what is shown if the first exercise, which alone was named, is saved."""
+
+    def watch():
+        course = load_course(whole_course)
+        monkeypatch.setattr("manyheads.cli.check._saves", lambda _, exercise: iter((exercise,)))
+        watch_saves(Checks(course), open_console(), course.exercises[:1])
+        return " ".join(capsys.readouterr().out.split())
+
+    return watch
 
 
 FIRST, SECOND = (
@@ -339,42 +313,29 @@ FIRST, SECOND = (
 )
 
 
-def test_after_a_tick_it_says_what_to_write_next_and_needs_no_command(
-    whole_course, capsys, monkeypatch
-):
-    add(whole_course / FIRST, "right = 1")
-    output = watch_output(whole_course, capsys, monkeypatch)
+def test_after_a_tick_it_names_the_next_function_and_needs_no_command(whole_course, watch_output):
+    add(FIRST, "\nright = 1\n")(whole_course)
+    output = watch_output()
     assert "✓ 01 Attention scores" in output
-    number = next(
-        n
-        for n, line in enumerate((whole_course / SECOND).read_text().splitlines(), 1)
-        if "def causal_mask" in line
-    )
+    stub = (whole_course / SECOND).read_text().partition("def causal_mask")[0]
     assert (
-        f"Go on with 02 The causal mask: write causal_mask, on line {number} of {SECOND}. "
-        "What you save"
+        "Go on with 02 The causal mask: write causal_mask, on line "
+        f"{stub.count(chr(10)) + 1} of {SECOND}. What you save"
     ) in output
     assert "course check causal_mask" not in output
 
 
-def test_after_a_tick_the_next_that_is_begun_is_checked_at_once(whole_course, capsys, monkeypatch):
-    add(whole_course / FIRST, "right = 1")
-    add(whole_course / SECOND, "wrong = 1")
-    output = watch_output(whole_course, capsys, monkeypatch)
-    assert re.search(
-        r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask", output
-    )
+def test_after_a_tick_the_next_exercise_is_checked_if_it_is_begun(whole_course, watch_output):
+    add(FIRST, "\nright = 1\n")(whole_course)
+    add(SECOND, "\nwrong = 1\n")(whole_course)
+    output = r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask"
+    assert re.search(output, watch_output())
 
 
-def test_exercises_that_come_next_are_watched_too(whole_course, monkeypatch):
-    course, watches = load_course(whole_course), list[Exercise]()
+def test_the_following_exercises_are_watched_too(whole_course, monkeypatch):
+    course, watched = load_course(whole_course), []
     monkeypatch.setattr(
-        "manyheads.cli.check._saves", lambda named, exercise: watches.extend(named) or iter(())
+        "manyheads.cli.check._saves", lambda named, _: watched.extend(named) or iter(())
     )
     watch_saves(Checks(course), open_console(), course.exercises[:1])
-    assert watches == list(course.exercises)
-
-
-def add(path: Path, line: str) -> None:
-    """Add a line below a script."""
-    path.write_text(f"{path.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
+    assert watched == list(course.exercises)
