@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.roster_and_times import FORM
-from tests.make import COURSE, RIGHT, run
+from tests.make import COURSE, RIGHT, call_course, run
 
 MEAN = "def running_mean(x):\n    return x\n"
 
@@ -60,40 +60,39 @@ def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, downlo
     ]
 
 
-def test_a_roster_that_matches_nobody_stops_the_command(run_course, tiny_copy, tmp_path, download):
+def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, download):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
-    read_as = (
+    columns = (
         f"is on the roster, {roster}, of which these columns are read: 'Student' as name, "
         "'ID' as canvas_id, "
     )
-    completed = run_course(
-        "collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy
-    )
+    submitted, out = tmp_path / "in", tmp_path / "out"
+    collect = ("collect", download, "--out", submitted)
+    completed = call_course(*collect, "--roster", roster, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in completed.stderr
-    assert read_as in completed.stderr
+    assert columns in completed.stderr
     assert "Next: give --roster a file that has their ids, e-mails or names" in completed.stderr
-    assert not (tmp_path / "in").exists()
-    run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
-    grade = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines")
-    completed = run_course(*grade, "--roster", roster, cwd=tiny_copy)
+    assert not submitted.exists()
+    call_course(*collect, cwd=tiny_copy)
+    completed = call_course("grade", submitted, "--out", out, "--roster", roster, cwd=tiny_copy)
     assert completed.returncode == 2
-    assert read_as in completed.stderr
-    assert not (tmp_path / "out").exists()
+    assert columns in completed.stderr
+    assert not out.exists()
 
 
-def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_copy, tmp_path):
+def test_each_student_has_a_line_and_long_lists_are_cut(tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for i in range(30):
             archive.writestr(f"student{i:02d}/01_running_mean.py", MEAN)
             archive.writestr(f"student{i:02d}/notes.pdf", "%PDF")
     collect = ("collect", tmp_path / "class.zip", "--out", tmp_path / "in")
-    lines = run_course(*collect, cwd=tiny_copy).stdout.splitlines()
-    assert [line.split() for line in lines[1:4]] == [
-        ["student", "files", "now"],
-        ["student00", "1", "1", "new"],
-        ["student01", "1", "1", "new"],
+    lines = call_course(*collect, cwd=tiny_copy).stdout.splitlines()
+    assert [" ".join(line.split()) for line in lines[1:4]] == [
+        "student files now",
+        "student00 1 1 new",
+        "student01 1 1 new",
     ]
     assert lines[32] == "30 students: 30 new"
     assert lines[33].startswith("not taken: class.zip: student00/notes.pdf ")
@@ -101,36 +100,27 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_
         "not taken: and 10 more. Next: the same command with --verbose",
         f"Next: course grade {tmp_path / 'in'}",
     ]
-    output = run_course(*collect, "--verbose", cwd=tiny_copy).stdout
+    output = call_course(*collect, "--verbose", cwd=tiny_copy).stdout
     assert output.count("notes.pdf is no script and no notebook") == 30
     assert "more" not in output
 
 
-def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
-    run_course, tiny_copy, tmp_path
-):
-    (tmp_path / "bare one.py").write_text(MEAN)
-    collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "handed in")
-    completed = run_course(*collect, cwd=tiny_copy)
-    assert (completed.returncode, completed.stderr, (tmp_path / "handed in").exists()) == (
-        1,
-        "",
-        False,
-    )
+def test_a_single_file_belongs_to_a_student_only_in_a_folder(tiny_copy, tmp_path):
+    path, out = tmp_path / "bare one.py", tmp_path / "handed in"
+    path.write_text(MEAN)
+    completed = call_course("collect", path, "--out", out, cwd=tiny_copy)
+    assert (completed.returncode, completed.stderr, out.exists()) == (1, "", False)
     assert completed.stdout.splitlines()[1:] == [
         "0 students: nothing",
-        (
-            "not taken: bare one.py: bare one.py says of no student whose it is. Next: mkdir "
-            "STUDENT && mv 'bare one.py' STUDENT/ where it lies, then: course collect STUDENT"
-        ),
-        (
-            f"Next: course collect DOWNLOAD --out '{tmp_path / 'handed in'}', with a download "
-            "that holds what students wrote"
-        ),
+        "not taken: bare one.py: bare one.py says of no student whose it is. Next: mkdir "
+        "STUDENT && mv 'bare one.py' STUDENT/ where it lies, then: course collect STUDENT",
+        f"Next: course collect DOWNLOAD --out '{out}', with a download that holds what students "
+        "wrote",
     ]
-    (tmp_path / "STUDENT").mkdir()
-    (tmp_path / "bare one.py").rename(tmp_path / "STUDENT" / "bare one.py")
-    completed = run_course("collect", tmp_path / "STUDENT", "--out", tmp_path / "in", cwd=tiny_copy)
+    folder = tmp_path / "STUDENT"
+    folder.mkdir()
+    path.rename(folder / path.name)
+    completed = call_course("collect", folder, "--out", out, cwd=tiny_copy)
     assert (completed.returncode, "1 student: 1 new" in completed.stdout) == (0, True)
 
 

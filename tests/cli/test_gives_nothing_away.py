@@ -1,4 +1,6 @@
-"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in
+"""Internal: it compares what `check` returns with the lines that a stub hides.
+
+What students and programs are told of an attempt holds nothing of a solution, whatever stands in
 the file.
 """
 

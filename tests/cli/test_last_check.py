@@ -1,4 +1,6 @@
-"""A file that has not changed since its last check is not run again, and what has changed is."""
+"""Internal: which exercise a command without a name means, after six checks that are not run.
+
+A file that has not changed since its last check is not run again, and what has changed is."""
 
 import os
 import shutil
