@@ -1,4 +1,6 @@
-"""Which exercise is meant and which file is judged: names, numbers and paths; a script, a notebook,
+"""Internal: the names of exercises, which every command reads with `exercises_named`.
+
+Which exercise is meant and which file is judged: names, numbers and paths; a script, a notebook,
 and copies under other names.
 """
 
@@ -15,6 +17,7 @@ from manyheads.course import CourseError, load_course
 from tests.make import RIGHT, TINY, WRONG, git, notebook
 
 STEM = "01_running_mean"
+FILE = "exercises/averages/01_running_mean.py"
 SCRIPT, NOTEBOOK, COPY = f"{STEM}.py", f"{STEM}.ipynb", f"{STEM}-Copy1.ipynb"
 BOTH = f"Both {SCRIPT} and {NOTEBOOK} were worked on: the .py counts."
 GIVEN = "is as it was handed out"
@@ -52,9 +55,6 @@ def write(folder: Path, name: str, code: str | None) -> None:
         ),
         pytest.param({SCRIPT: RIGHT, NOTEBOOK: WRONG}, NOTEBOOK, BOTH, id="one of two"),
         pytest.param(
-            {SCRIPT: RIGHT, NOTEBOOK: WRONG}, "running_mean", BOTH, id="by its id, one of two"
-        ),
-        pytest.param(
             {SCRIPT: RIGHT, COPY: WRONG},
             COPY,
             f"{SCRIPT} is judged, for {COPY} is not called as an attempt is.",
@@ -73,7 +73,6 @@ def write(folder: Path, name: str, code: str | None) -> None:
             id="a copy without a number",
         ),
         pytest.param({SCRIPT: RIGHT}, SCRIPT, "", id="the script itself"),
-        pytest.param({SCRIPT: RIGHT}, "1_running_mean.py", "", id="the script, in short"),
         pytest.param({SCRIPT: RIGHT}, "running_mean", "", id="by its id"),
     ],
 )
@@ -159,47 +158,45 @@ def test_nothing_is_said_of_a_copy(run_course, student_copy, script, copy):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("name", "old", "new", "says"),
     [
-        (
-            lambda text: text.replace(
-                "# %% [markdown]", "# %% [markdown]\n# One sentence more.", 1
-            ),
-            f"{STEM}'s lesson",
+        pytest.param(
+            FILE, "# %% [markdown]", "# %% [markdown]\n# More.", f"{STEM}'s lesson", id="a lesson"
         ),
-        (lambda text: f"{text}\nMORE = 1\n", f"{STEM}'s stub"),
-        (None, "other files"),
+        pytest.param(
+            FILE, "import torch\n", "import torch\nX = 1\n", f"{STEM}'s stub", id="a stub"
+        ),
+        pytest.param("NEWS", "", "new", "other files", id="another file"),
     ],
-    ids=["a lesson", "a stub", "something else"],
 )
-def test_check_says_what_git_has_fetched_of_the_class_repository(
-    run_course, student_copy, tmp_path, change, says
+def test_check_names_what_git_has_fetched_of_the_class_repository(
+    run_course, student_copy, tmp_path, name, old, new, says
 ):
+    def commit():
+        git(student_copy, "add", "-A")
+        git(student_copy, "commit", "-qm", "class")
+
+    def check():
+        return run_course("check", cwd=clone).stdout
+
     git(student_copy, "init", "-q")
-    for words in (["add", "-A"], ["commit", "-qm", "class"]):
-        git(student_copy, *words)
+    (student_copy / "NEWS").touch()
+    commit()
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(student_copy), str(clone))
     write(clone, SCRIPT, RIGHT)
-    assert "newer" not in run_course("check", cwd=clone).stdout
-    script = student_copy / "exercises" / "averages" / SCRIPT
-    if change:
-        script.write_text(change(script.read_text()))
-    else:
-        (student_copy / "NEWS").write_text("new")
-    for words in (["add", "-A"], ["commit", "-qm", "newer"]):
-        git(student_copy, *words)
-    assert "newer" not in run_course("check", cwd=clone).stdout, "nothing is fetched by a check"
+    assert "newer" not in check()
+    path = student_copy / name
+    path.write_text(path.read_text().replace(old, new, 1))
+    commit()
+    assert "newer" not in check(), "nothing is fetched by a check"
     git(clone, "fetch", "-q")
     note = f"note: the class repository is newer: {says}. Your work stays: git pull\n"
-    assert run_course("check", cwd=clone).stdout.count(note) == 1
-
-
-FILE = "exercises/averages/01_running_mean.py"
+    assert check().count(note) == 1
 
 
 @pytest.mark.parametrize(
-    ("cwd", "name"),
+    ("cwd", "names"),
     [
         (".", "running_mean"),
         (".", "01"),
@@ -209,60 +206,40 @@ FILE = "exercises/averages/01_running_mean.py"
         (".", FILE),
         (".", "exercises/averages/01_running_mean.ipynb"),
         ("exercises/averages", "01_running_mean.py"),
-        ("..", "tiny/" + FILE),
+        ("..", f"tiny/{FILE}"),
         ("..", "01_running_mean.py"),  # with --course: no such file here
+        (".", "exercises/averages/"),
+        ("exercises/averages", "."),
+        (".", "running_mean 01"),  # it is checked once
+        (".", "averages running_mean"),
+        (".", "running_mean running_mean"),
     ],
 )
-def test_an_exercise_has_many_names(tiny_copy, monkeypatch, cwd, name):
+def test_an_exercise_has_many_names(tiny_copy, monkeypatch, cwd, names):
     monkeypatch.chdir(tiny_copy / cwd)
-    assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
+    exercises = exercises_named(load_course(tiny_copy), names.split())
+    assert [exercise.id for exercise in exercises] == ["running_mean"]
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "suggestion"),
     [
-        (
-            "runing_mean",
-            "there is no exercise 'runing_mean'; did you mean running_mean? Next: course status",
-        ),
-        (
-            "01_runing_mean.py",
-            (
-                "there is no exercise '01_runing_mean.py'; did you mean running_mean? Next: "
-                "course status"
-            ),
-        ),
-        ("median", "there is no exercise 'median'; there are: running_mean. Next: course status"),
+        ("runing_mean", "did you mean running_mean?"),
+        ("01_runing_mean.py", "did you mean running_mean?"),
+        ("median", "there are: running_mean."),
+        ("/", "there are: running_mean."),
     ],
 )
-def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy, name, says):
+def test_a_mistyped_name_is_refused_with_a_suggestion(tiny, name, suggestion):
     with pytest.raises(CourseError) as error:
-        exercises_named(load_course(tiny_copy), [name])
-    assert str(error.value) == says
-
-
-@pytest.mark.parametrize(
-    ("cwd", "name"), [(".", "exercises/averages/"), ("exercises/averages", ".")]
-)
-def test_the_folder_of_an_assignment_is_all_its_exercises(tiny_copy, monkeypatch, cwd, name):
-    monkeypatch.chdir(tiny_copy / cwd)
-    assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
-    with pytest.raises(CourseError, match="there is no exercise"):
-        exercises_named(load_course(tiny_copy), ["/"])
-
-
-@pytest.mark.parametrize(
-    "names", [["running_mean", "01"], ["averages", "running_mean"], ["running_mean"] * 2]
-)
-def test_an_exercise_that_is_named_twice_is_checked_once(tiny, names):
-    assert [e.id for e in exercises_named(tiny, names)] == ["running_mean"]
+        exercises_named(tiny, [name])
+    assert str(error.value) == f"there is no exercise '{name}'; {suggestion} Next: course status"
 
 
 def test_an_assignment_is_all_its_exercises(repository):
     course = load_course(repository)
-    assert exercises_named(course, ["attention_in_practice"]) == list(
-        course.assignments[1].exercises
-    )
+    assignment = course.assignments[1]
+    assert exercises_named(course, ["attention_in_practice"]) == list(assignment.exercises)
 
 
 def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository):
@@ -274,22 +251,20 @@ def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository):
     )
 
 
-def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
+def test_of_two_exercises_with_a_number_check_takes_the_one_that_is_begun(
     repository, tmp_path, run_course
 ):
     shutil.copytree(repository / "exercises", tmp_path / "exercises")
     shutil.copy(repository / "course.yaml", tmp_path)
-    begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
 
-    def checked_titles(name: str) -> list[str]:
-        return re.findall(
-            "^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE
-        )
+    def checked_titles(name):
+        output = run_course("check", name, cwd=tmp_path).stdout
+        return re.findall("^. 01 (.*?)  ", output, re.MULTILINE)
 
     assert checked_titles("1") == ["Attention scores", "Cross-attention"]
-    begun.write_text(
-        begun.read_text(encoding="utf-8").replace(STUB[1], "pass", 1), encoding="utf-8"
-    )
+    begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
+    text = begun.read_text(encoding="utf-8")
+    begun.write_text(text.replace(STUB[1], "pass", 1), encoding="utf-8")
     assert checked_titles("1") == ["Cross-attention"]
     assert checked_titles("attention_scores") == ["Attention scores"]
 
@@ -299,13 +274,12 @@ def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
     ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"],
 )
 def test_a_file_elsewhere_is_not_taken_for_the_attempt(tiny_copy, monkeypatch, name):
-    """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a
-    word.
+    """It once was: `course check ~/Downloads/01_running_mean.py` was about the file in exercises/
+    without a word.
     """
     monkeypatch.chdir(tiny_copy)
     Path(name).parent.mkdir(exist_ok=True)
-    if not Path(name).exists():
-        shutil.copy(FILE, name)
+    Path(name).touch()
     with pytest.raises(CourseError) as error:
         exercises_named(load_course(tiny_copy), [name])
     folder = tiny_copy / "exercises" / "averages"
