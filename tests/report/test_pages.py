@@ -404,8 +404,8 @@ def test_pictures_are_below_their_attempt_and_on_no_other_page(tmp_path):
     write(tmp_path, graded_result("ada", BAD, other), graded_result("ben", BAD), drawn=drawn)
     names = ("students/ada.html", "students/ben.html", "index.html")
     pages = [Seen(tmp_path / name) for name in names]
-    figures = [sum(tag == "figure" for tag, _ in page.elements) for page in pages]
-    assert figures == [1, 0, 0]
+    for page, count in zip(pages, (1, 0, 0), strict=True):
+        assert [tag for tag, _ in page.elements].count("figure") == count
     text = pages[0].text
     assert "weights, head 1: the largest difference is 0.5" in text
     assert text.index("weights, head 1") < text.index("other")
