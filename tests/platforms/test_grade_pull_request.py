@@ -4,10 +4,8 @@ with remarks on lines.
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +31,21 @@ from manyheads.platforms.grade_pull_request import (
     write_artifact,
     write_report,
 )
-from manyheads.platforms.grade_pull_request import annotate as annotated
+from manyheads.platforms.grade_pull_request import annotate as line_annotations
 from manyheads.platforms.read_pull_request import CollectedCommits, ServiceError
 from manyheads.report.markdown import LONGEST
 from manyheads.result import ProvedLine, Result
 from manyheads.submission import Submission, proved_line, read_file
+from tests.make import REPOSITORY, TINY, run
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
 COLLECTED = CollectedCommits(
     repository="school/class", student="ada", number=7, head="a" * 40, refused=()
 )
-SCRIPT, NOTEBOOK = (
-    "exercises/averages/01_running_mean.py",
-    "exercises/averages/01_running_mean.ipynb",
-)
-STARTED, IN_NOTEBOOK = (
-    {"running_mean": "01_running_mean.py"},
-    {"running_mean": "01_running_mean.ipynb"},
-)
+SCRIPT = "01_running_mean.py"
+NOTEBOOK = "01_running_mean.ipynb"
+ATTEMPT = f"ada/averages/{SCRIPT}"
 
 
 def with_exercise(result: Result, **changes: object) -> Result:
@@ -64,8 +58,8 @@ def with_exercise(result: Result, **changes: object) -> Result:
 def submissions_folder(tmp_path: Path) -> Path:
     """What `course ci collect` writes, with an attempt that is started."""
     folder = tmp_path / "submitted"
-    (folder / "ada" / "averages").mkdir(parents=True)
-    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
+    (folder / ATTEMPT).parent.mkdir(parents=True)
+    (folder / ATTEMPT).write_text("x = 1\n")
     (folder / "collected.json").write_text(COLLECTED.model_dump_json())
     return folder
 
@@ -94,79 +88,64 @@ def fake_judges(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan
     return finds
 
 
-def test_nothing_started_needs_no_box(tiny, submissions_folder, fake_judges):
-    plans, stub = fake_judges(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
-    (submissions_folder / "ada" / "averages" / "01_running_mean.py").write_text(
-        "# read it\n" + stub, encoding="utf-8"
-    )
-    assert (
-        grade_collected(tiny, COLLECTED, submissions_folder, Device.CPU, submissions_folder).results
-        == ()
-    )
-    assert plans == []
+@pytest.fixture
+def grade(tiny: Course, submissions_folder: Path, tmp_path: Path) -> Callable[..., list[Result]]:
+    """Grade the folder as `course ci grade` does, and return the results."""
+
+    def graded(device: Device = Device.CPU) -> list[Result]:
+        out = tmp_path / "out"
+        artifact = grade_collected(tiny, COLLECTED, submissions_folder, device, out)
+        write_artifact(out, artifact)
+        return [*artifact.results]
+
+    return graded
 
 
-def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_jobs_log(
-    tiny, submissions_folder, make_result, fake_judges, capsys
+def test_nothing_started_needs_no_box(tiny, submissions_folder, grade, fake_judges):
+    plans = fake_judges(None)
+    stub = (tiny.root / "exercises" / "averages" / SCRIPT).read_text(encoding="utf-8")
+    (submissions_folder / ATTEMPT).write_text(f"# read it\n{stub}", encoding="utf-8")
+    assert grade() == plans == []
+
+
+def test_one_student_is_graded_in_namespaces_and_the_log_has_the_faults(
+    submissions_folder, grade, make_result, fake_judges, capsys
 ):
-    (submissions_folder / "ben" / "averages").mkdir(parents=True)
-    (submissions_folder / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
-    plans = fake_judges(make_result(), "values: x")
-    assert grade_collected(
-        tiny, COLLECTED, submissions_folder, Device.CUDA, submissions_folder
-    ).results == (make_result(),)
-    assert [(plan.level, plan.device, plan.seed) for plan in plans] == [
-        (Level.NAMESPACES, Device.CUDA, 0)
-    ]
-    assert (
-        capsys.readouterr().err
-        == "course: a fault of the grader's own: values: x. Next: course verify\n"
-    )
+    """The results have the lines that are proved to be wrong, without the edits that prove them."""
+    other = submissions_folder / ATTEMPT.replace("ada", "ben")
+    other.parent.mkdir(parents=True)
+    other.write_text("x = 2\n")
+    lines = (ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
+    plans = fake_judges(with_exercise(make_result("failed"), lines=lines), "values: x")
+    (graded,) = grade(Device.CUDA)
+    plain_lines = (ProvedLine(line=7), ProvedLine(line=9))
+    assert graded == with_exercise(make_result("failed"), lines=plain_lines)
+    (plan,) = plans
+    assert (plan.level, plan.device, plan.seed) == (Level.NAMESPACES, Device.CUDA, 0)
+    fault = "course: a fault of the grader's own: values: x. Next: course verify\n"
+    assert capsys.readouterr().err == fault
 
 
-def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
-    tiny, submissions_folder, make_result, fake_judges, tmp_path
+def test_an_attempt_is_graded_again_only_if_it_changed(
+    submissions_folder, grade, make_result, fake_judges, tmp_path
 ):
-    out, attempt = tmp_path / "out", submissions_folder / "ada" / "averages" / "01_running_mean.py"
-
-    def push(source: str, device: Device = Device.CPU) -> int:
-        """How often it was graded."""
-        attempt.write_text(source)
+    def count_judges(source: str, device: Device = Device.CPU) -> int:
+        (submissions_folder / ATTEMPT).write_text(source)
         old_count = len(plans)
-        graded = grade_collected(tiny, COLLECTED, submissions_folder, device, out)
-        assert [result.score for result in graded.results] == [score]
-        write_artifact(out, graded)
+        assert [result.score for result in grade(device)] == [score]
         return len(plans) - old_count
 
     plans, score = fake_judges(make_result("failed")), 3
-    assert [push("x = 1\n"), push("x = 1\n"), push("x = 2\n"), push("x = 2\n")] == [1, 0, 1, 0]
+    assert [count_judges(f"x = {number}\n") for number in (1, 1, 2, 2)] == [1, 0, 1, 0]
     plans, score = fake_judges(make_result("skipped")), None
-    assert [push("x = 3\n"), push("x = 3\n")] == [1, 1], "what the grader failed at is tried again"
-    assert push("x = 3\n", Device.CUDA) == 1, "what another device found is not what this one finds"
-    (out / "about.json").write_text("{}")
-    assert push("x = 3\n") == 1
-
-
-def test_it_tells_lines_and_never_the_edits_that_prove_them(
-    tiny, submissions_folder, make_result, fake_judges
-):
-    fake_judges(
-        with_exercise(
-            make_result("failed"),
-            lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9)),
-        )
-    )
-    (graded,) = grade_collected(
-        tiny, COLLECTED, submissions_folder, Device.CPU, submissions_folder
-    ).results
-    assert graded.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
-
-
-Forge = Callable[[Path], object]
+    assert [count_judges("x = 3\n") for _ in "ab"] == [1, 1], "a failure of the grader is not kept"
+    assert count_judges("x = 3\n", Device.CUDA) == 1, "results of another device do not count"
+    (tmp_path / "out" / "about.json").write_text("{}")
+    assert count_judges("x = 3\n") == 1
 
 
 def artifact_of(*results: Result, device: Device = Device.CPU) -> Artifact:
-    started = STARTED if results else {}
+    started = {"running_mean": SCRIPT} if results else {}
     return Artifact(student="ada", head="a" * 40, device=device, results=results, started=started)
 
 
@@ -190,229 +169,117 @@ def on_a_gpu(result: Result, **check: Any) -> Result:
     )
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(lambda make: artifact_of(make("failed", evidence="no")), id="what is wrong"),
-        pytest.param(lambda make: artifact_of(make("skipped")), id="what is not graded"),
-        pytest.param(lambda make: artifact_of(), id="nothing started"),
-        pytest.param(
-            lambda make: artifact_of(on_a_gpu(make()), device=Device.CUDA),
-            id="more than the course gives points for",
-        ),
-    ],
-)
-def test_what_was_written_is_read(tiny, make_result, tmp_path, make):
-    written = make(make_result)
+@pytest.mark.parametrize("outcomes", [["failed"], ["skipped"], []])
+def test_an_artifact_is_read_as_it_was_written(tiny, make_result, tmp_path, outcomes):
+    written = artifact_of(*([make_result(*outcomes, evidence="no")] if outcomes else []))
     write_artifact(tmp_path / "results", written)
     assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
 
 
-def edit_about(change: Callable[[dict[str, Any]], object]) -> Forge:
-    def forge(folder: Path) -> None:
-        data = json.loads((folder / "about.json").read_text())
-        change(data)
-        (folder / "about.json").write_text(json.dumps(data))
-
-    return forge
+def test_a_gpu_may_run_more_checks_than_the_course_has(tiny, make_result, tmp_path):
+    written = artifact_of(on_a_gpu(make_result()), device=Device.CUDA)
+    write_artifact(tmp_path, written)
+    assert read_artifact(tmp_path, tiny, "ada") == written
 
 
-def result(change: Callable[[dict[str, Any]], object]) -> Forge:
-    return edit_about(lambda data: change(data["results"][0]))
+def forge(folder: Path, values: dict[str, Any]) -> None:
+    """Set the value at each path of about.json. A function gets the value that stands there."""
+    data = json.loads((folder / "about.json").read_text())
+    for path, value in values.items():
+        *parents, field = path.split("/")
+        target = data
+        for key in parents:
+            target = target[int(key) if key.isdecimal() else key]
+        target[field] = value(target[field]) if callable(value) else value
+    (folder / "about.json").write_text(json.dumps(data))
 
 
-def full_marks(data: dict[str, Any]) -> None:
-    data["score"] = data["exercises"][0]["score"] = 4
+def double(values: list[Any]) -> list[Any]:
+    return values * 2
 
 
-def a_link(folder: Path) -> None:
-    (folder / "about.json").rename(folder / "real.json")
-    (folder / "about.json").symlink_to(folder / "real.json")
+RESULT = "results/0"
+EXERCISE = f"{RESULT}/exercises/0"
+CHECKS = f"{EXERCISE}/checks"
+SCORES, MOST = ((f"{RESULT}/{name}", f"{EXERCISE}/{name}") for name in ("score", "max_score"))
+FULL_MARKS = dict.fromkeys(SCORES, 4)
+PART = dict.fromkeys(SCORES, 2.5) | {f"{CHECKS}/1/score": 0.5}
+DEARER = {f"{CHECKS}/1/score": 37, f"{CHECKS}/1/max_score": 37}
+POINTS = "its points in running_mean"
 
 
 @pytest.mark.parametrize(
-    ("forge", "says"),
+    ("values", "says"),
     [
+        pytest.param(FULL_MARKS, POINTS, id="a score that its checks do not add up to"),
         pytest.param(
-            result(full_marks),
-            "its points in running_mean",
-            id="a score that its checks do not add up to",
+            FULL_MARKS | {f"{CHECKS}/0/score": 1}, POINTS, id="full marks, and a failed check"
         ),
+        pytest.param(PART, POINTS, id="a part of a check's points"),
         pytest.param(
-            result(lambda r: r["exercises"][0]["checks"][0].update(score=1)),
-            "its points in running_mean",
-            id="points for a check that failed",
-        ),
-        pytest.param(
-            result(lambda r: (full_marks(r), r["exercises"][0]["checks"][0].update(score=1))),
-            "its points in running_mean",
-            id="full marks, and a check that failed",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0]["checks"][1].update(score=0)),
-            "its points in running_mean",
-            id="a check that passed without its points",
-        ),
-        pytest.param(
-            result(
-                lambda r: (
-                    r.update(score=2.5),
-                    r["exercises"][0].update(score=2.5),
-                    r["exercises"][0]["checks"][1].update(score=0.5),
-                )
-            ),
-            "its points in running_mean",
-            id="a part of a check's points",
-        ),
-        pytest.param(
-            result(
-                lambda r: (
-                    r.update(score=39, max_score=40),
-                    r["exercises"][0].update(score=39, max_score=40),
-                    r["exercises"][0]["checks"][1].update(score=37, max_score=37),
-                )
-            ),
-            "its points in running_mean",
+            dict.fromkeys(SCORES, 39) | dict.fromkeys(MOST, 40) | DEARER,
+            POINTS,
             id="more points than the course gives",
         ),
+        pytest.param(dict.fromkeys(SCORES), POINTS, id="no score although every check ran"),
+        pytest.param({f"{CHECKS}/0/outcome": "skipped"}, POINTS, id="points without a check"),
         pytest.param(
-            result(lambda r: (r.update(score=None), r["exercises"][0].update(score=None))),
-            "its points in running_mean",
-            id="no score where every check ran",
-        ),
-        pytest.param(
-            result(lambda r: r.update(score=None)),
-            "its points",
-            id="no total where every exercise has points",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0]["checks"][0].update(outcome="skipped")),
-            "its points in running_mean",
-            id="points where a check was not run",
-        ),
-        pytest.param(result(lambda r: r.update(score=1e400)), "its points", id="an endless score"),
-        pytest.param(result(lambda r: r.update(score=float("nan"))), "schema", id="no number"),
-        pytest.param(
-            result(lambda r: r.update(student="ben")),
-            "of another submission",
-            id="another student's",
-        ),
-        pytest.param(
-            result(lambda r: r.update(assignment="medians")),
-            "its assignments",
-            id="another assignment's",
-        ),
-        pytest.param(
-            result(lambda r: r.update(device="cuda")),
-            "of another submission",
-            id="another device's",
-        ),
-        pytest.param(
-            result(lambda r: r.update(isolation="process")),
-            "not graded in the box",
-            id="graded without a box",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"].append(r["exercises"][0])),
-            "its exercises",
-            id="an exercise twice",
-        ),
-        pytest.param(result(lambda r: r["exercises"].clear()), "its exercises", id="no exercise"),
-        pytest.param(
-            result(
-                lambda r: r["exercises"][0].update(
-                    checks=r["exercises"][0]["checks"]
-                    + [{**r["exercises"][0]["checks"][0], "max_score": 0}] * 300
-                )
-            ),
-            "its points",
+            {CHECKS: lambda checks: checks + [{**checks[0], "max_score": 0}] * 300},
+            POINTS,
             id="three hundred checks",
         ),
-        pytest.param(result(lambda r: r.update(more=1)), "schema", id="a field that no result has"),
+        pytest.param({f"{RESULT}/score": None}, "its points", id="no total"),
+        pytest.param({f"{RESULT}/score": 1e400}, "its points", id="an endless score"),
+        pytest.param({f"{RESULT}/score": float("nan")}, "schema", id="no number"),
+        pytest.param({f"{RESULT}/student": "ben"}, "of another submission", id="another student"),
+        pytest.param({f"{RESULT}/device": "cuda"}, "of another submission", id="another device"),
+        pytest.param({f"{RESULT}/isolation": "process"}, "not graded in the box", id="no box"),
+        pytest.param({f"{RESULT}/assignment": "../../x"}, "its assignments", id="a path"),
+        pytest.param({"results": double}, "its assignments", id="an assignment twice"),
+        pytest.param({f"{RESULT}/exercises": double}, "its exercises", id="an exercise twice"),
+        pytest.param({f"{RESULT}/exercises": []}, "its exercises", id="no exercise"),
+        pytest.param({f"{RESULT}/more": 1}, "schema", id="a field that no result has"),
         pytest.param(
-            result(lambda r: r["exercises"][0]["checks"][0].update(outcome="great")),
-            "schema",
-            id="an outcome that none is",
+            {f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines", id="an edit"
         ),
+        pytest.param({f"{EXERCISE}/lines": [{"line": 1}] * 3}, "its lines", id="three lines"),
+        pytest.param({f"{EXERCISE}/lines": [{"line": 10**7}]}, "its lines", id="a line too far"),
+        pytest.param({f"{EXERCISE}/lines": [{"line": 0}]}, "schema", id="line 0"),
+        pytest.param({f"{EXERCISE}/note": "x" * 2**22}, "too large", id="four megabytes of text"),
+        pytest.param({"head": "b" * 40}, "of another commit", id="another commit"),
+        pytest.param({"student": "../ben"}, "of another commit", id="a path as a student"),
+        pytest.param({"started": {"running_mean": "../x"}}, "what is started", id="a path started"),
         pytest.param(
-            result(lambda r: r["exercises"][0].update(lines=[{"line": 1, "edit": "a → b"}])),
-            "its lines",
-            id="a line with its edit",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0].update(lines=[{"line": n} for n in (1, 2, 3)])),
-            "its lines",
-            id="three lines",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0].update(lines=[{"line": 10**7}])),
-            "its lines",
-            id="a line that no file has",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0].update(lines=[{"line": 0}])),
-            "schema",
-            id="line 0 told",
-        ),
-        pytest.param(
-            result(lambda r: r["exercises"][0].update(note="x" * 2**22)),
-            "too large",
-            id="four megabytes of text",
-        ),
-        pytest.param(
-            lambda f: (f / "about.json").write_text("[" * 10**5),
-            "schema",
-            id="brackets that never close",
-        ),
-        pytest.param(
-            lambda f: (f / "about.json").write_bytes(b"\xff\0"),
-            "schema",
-            id="bytes that are no text",
-        ),
-        pytest.param(
-            lambda f: (f / "about.json").unlink(), "missing", id="a result that is not there"
-        ),
-        pytest.param(a_link, "no regular file", id="a link"),
-        pytest.param(
-            edit_about(lambda a: a.update(head="b" * 40)),
-            "of another commit",
-            id="another commit's",
-        ),
-        pytest.param(
-            edit_about(lambda a: a.update(student="../ben")),
-            "of another commit",
-            id="a path in place of a student",
-        ),
-        pytest.param(
-            edit_about(lambda a: a["results"].append(a["results"][0])),
-            "its assignments",
-            id="an assignment twice",
-        ),
-        pytest.param(
-            result(lambda r: r.update(assignment="../../etc/passwd")),
-            "its assignments",
-            id="a path in place of an assignment",
-        ),
-        pytest.param(
-            edit_about(lambda a: a.update(started={"running_mean": "../../../etc/passwd"})),
-            "what is started",
-            id="a path in place of an attempt",
-        ),
-        pytest.param(
-            edit_about(lambda a: a.update(started={"medians": "01_running_mean.py"})),
-            "what is started",
-            id="another exercise started",
-        ),
-        pytest.param(
-            edit_about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"
+            {"started": {"medians": "01_running_mean.py"}}, "what is started", id="not an exercise"
         ),
     ],
 )
-def test_a_forged_artifact_is_refused(tiny, folder, forge, says):
-    forge(folder)
-    with pytest.raises(ArtifactError, match="is not what grading writes") as error:
+def test_a_forged_artifact_is_refused(tiny, folder, values, says):
+    forge(folder, values)
+    with pytest.raises(ArtifactError, match=f"is not what grading writes .*{says}"):
         read_artifact(folder, tiny, "ada", "a" * 40)
-    assert says in str(error.value)
+
+
+def make_link(path: Path) -> None:
+    path.rename(path.with_name("real.json"))
+    path.symlink_to("real.json")
+
+
+@pytest.mark.parametrize(
+    ("replace", "says"),
+    [
+        pytest.param(
+            lambda path: path.write_text("[" * 10**5), "schema", id="brackets that never close"
+        ),
+        pytest.param(lambda path: path.write_bytes(b"\xff\0"), "schema", id="bytes without text"),
+        pytest.param(Path.unlink, "missing", id="no file"),
+        pytest.param(make_link, "no regular file", id="a link"),
+    ],
+)
+def test_a_file_that_is_no_artifact_is_refused(tiny, folder, replace, says):
+    replace(folder / "about.json")
+    with pytest.raises(ArtifactError, match=f"is not what grading writes .*{says}"):
+        read_artifact(folder, tiny, "ada")
 
 
 @pytest.fixture
@@ -438,9 +305,11 @@ def report(
     job.
     """
 
-    def report_on(*results: Result, folder: Path = submissions_folder) -> str:
+    def report_on(*results: Result) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))
-        return write_report(tiny, environment, folder, tmp_path / "cpu", tmp_path / "gpu")
+        return write_report(
+            tiny, environment, submissions_folder, tmp_path / "cpu", tmp_path / "gpu"
+        )
 
     return report_on
 
@@ -453,48 +322,43 @@ def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, 
     assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
 
 
-FAULTS = pytest.raises(ArtifactError, match=r"about\.json is not what grading writes")
-
-
 @pytest.mark.parametrize(
-    ("setting", "found", "raises", "says", "silent"),
+    ("setting", "score", "says", "lacks"),
     [
         pytest.param(
             {},
-            {"score": 400.0, "max_score": 400.0},
-            FAULTS,
+            400.0,
             ["## Not graded", "a fault of the grader"],
             "400",
             id="results that cannot be",
         ),
         pytest.param(
             {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"},
-            {},
-            FAULTS,
+            4.0,
             ["## Averages: 4 / 4", "**On a GPU:** The run did not finish"],
             "On the GPU runner",
             id="a GPU's artifact that is missing",
         ),
-        pytest.param(
-            {"CPU_RESULT": "failure"},
-            {},
-            nullcontext(),
-            ["## Not graded"],
-            "4 / 4",
-            id="what a job that failed wrote",
-        ),
     ],
 )
-def test_what_cannot_be_believed_is_not_shown(
-    service, environment, make_result, report, setting, found, raises, says, silent
+def test_an_artifact_that_is_not_valid_is_not_shown(
+    service, environment, make_result, report, setting, score, says, lacks
 ):
     environment |= setting
-    with raises:
-        report(make_result().model_copy(update=found))
+    with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes"):
+        report(make_result().model_copy(update={"score": score, "max_score": score}))
     (comment,) = service.comments_on(7)
     assert [phrase for phrase in says if phrase not in comment] == []
-    assert silent not in comment
-    assert ("## Not graded" in comment) == (service.check_runs[0]["conclusion"] == "neutral")
+    assert lacks not in comment
+    is_neutral = service.check_runs[0]["conclusion"] == "neutral"
+    assert is_neutral == ("## Not graded" in comment)
+
+
+def test_an_artifact_of_a_job_that_failed_is_not_read(service, environment, make_result, report):
+    environment["CPU_RESULT"] = "failure"
+    report(make_result())
+    assert "## Not graded" in service.comments_on(7)[0]
+    assert service.check_runs[0]["conclusion"] == "neutral"
 
 
 def test_a_check_run_that_is_refused_does_not_cost_the_comment(
@@ -531,114 +395,72 @@ in {INSTALLED.split()!r}:
 
 sys.meta_path.insert(0, Guard())
 from manyheads.cli import main
-sys.argv = ["course", "ci", *sys.argv[1:]]
+sys.argv[:1] = ["course", "ci", "report", "--course"]
 main()
 """
 
 
-@pytest.mark.parametrize("command", ["collect", "report"])
-def test_the_job_that_reports_needs_no_more_than_it_installs(
-    tiny: Course, tmp_path: Path, command: str
-) -> None:
-    workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
+def test_the_job_that_reports_needs_no_more_than_it_installs() -> None:
+    workflow = (REPOSITORY / ".github" / "workflows" / "grade.yml").read_text()
     assert (
         "install --quiet --constraint constraints.txt pydantic PyYAML rich ruamel.yaml typer "
         "urllib3\n"
     ) in workflow
     assert "sh tools/install-engine python\n" in workflow
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
-    (tmp_path / "collected.json").write_text("{}")
-    arguments = [
-        command,
-        "--course",
-        str(tiny.root),
-        *(["--submitted", str(tmp_path)] if command == "report" else []),
-    ]
-    completed = subprocess.run(
-        [sys.executable, "-c", GUARD, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    completed = run(sys.executable, "-c", GUARD, TINY, PATH="")
     assert completed.returncode == 2
     # as far as it gets without a pull request
     assert completed.stderr.startswith("course: GITHUB_EVENT_PATH is not set")
 
 
 NO_GPU = "none"
-MEAN = {("averages", "running_mean")}
+ONLY_EXERCISE = frozenset({("averages", "running_mean")})
 RAISED = "Code cell 1 did not run to its end: it raised ValueError: ".ljust(84, "a")
 FORGED = [f"{RAISED} ## Averages: 4 / 4", f"{RAISED} | ✓ | Running mean | 4 / 4 |"]
 
 
 @pytest.mark.parametrize(
-    ("cpu", "gpu", "unwritten", "says"),
+    ("cpu", "gpu", "expected"),
     [
-        pytest.param(["passed"], None, (), ("success", "4 / 4"), id="all right"),
-        pytest.param(["failed", "error"], None, (), ("failure", "2 / 4"), id="half of it"),
-        pytest.param(["missing"] * 4, None, MEAN, ("success", "0 / 4"), id="not started"),
-        pytest.param(
-            ["missing"] * 4,
-            None,
-            {("medians", "running_mean")},
-            ("failure", "0 / 4"),
-            id="of another, not started",
-        ),
-        pytest.param(["passed"], ["failed"], (), ("failure", "4 / 4"), id="wrong on the GPU alone"),
+        pytest.param(["passed"], None, ("success", "4 / 4"), id="all right"),
+        pytest.param(["failed", "error"], None, ("failure", "2 / 4"), id="half of it"),
+        pytest.param(["passed"], "failed", ("failure", "4 / 4"), id="wrong on the GPU alone"),
+        pytest.param(["passed"], "skipped", ("success", "4 / 4"), id="skipped on the GPU"),
     ],
 )
-def test_the_verdict_is_the_score_and_whether_all_that_is_started_is_right(
-    make_result, cpu, gpu, unwritten, says
-):
-    on_gpu = [make_result(*gpu)] if gpu else NO_GPU
-    assert verdict([make_result(*cpu)], on_gpu, frozenset(unwritten)) == says
+def test_the_verdict_is_the_score_and_whether_all_checks_pass(make_result, cpu, gpu, expected):
+    """A check that only a GPU runs gives no points, but it must not fail."""
+    on_gpu = [on_a_gpu(make_result(), outcome=gpu, score=0, max_score=0)] if gpu else NO_GPU
+    assert verdict([make_result(*cpu)], on_gpu, frozenset()) == expected
+
+
+def test_an_exercise_that_is_not_started_does_not_fail(make_result):
+    results = [make_result(*["missing"] * 4)]
+    assert verdict(results, NO_GPU, ONLY_EXERCISE) == ("success", "0 / 4")
+    assert verdict(results, NO_GPU, {("medians", "running_mean")}) == ("failure", "0 / 4")
+
+
+NOTHING_STARTED = (
+    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its "
+    "own name. Fill one, `make check`, push again."
+)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "conclusion"),
-    [("failed", "failure"), ("error", "failure"), ("skipped", "success"), ("passed", "success")],
-)
-def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(make_result, outcome, conclusion):
-    on_gpu = on_a_gpu(make_result(), outcome=outcome, score=0, max_score=0)
-    assert verdict([make_result()], [on_gpu], frozenset()) == (conclusion, "4 / 4")
-
-
-@pytest.mark.parametrize(
-    ("ended", "says", "title"),
+    ("ended", "text", "title"),
     [
-        *[
-            pytest.param(
-                end,
-                f"## Not graded\n\nGrading {ENDED[end]}\n\n**On a GPU:** {NO_GPU}",
-                "Not graded",
-                id=end,
-            )
-            for end in ("failure", "cancelled", "skipped")
-        ],
-        pytest.param(
-            "success",
-            (
-                "## Nothing is started\n\n"
-                "Every exercise is as it was handed out, or is not there under its own name. "
-                f"Fill one, `make check`, push again.\n\n**On a GPU:** {NO_GPU}"
-            ),
-            "Nothing is started",
-            id="nothing is started",
-        ),
+        *[(end, f"## Not graded\n\nGrading {ENDED[end]}", "Not graded") for end in ENDED],
+        ("success", NOTHING_STARTED, "Nothing is started"),
     ],
 )
-def test_a_run_without_results_is_neutral_and_says_what_is_next(
-    tiny: Course, ended: str, says: str, title: str
-) -> None:
+def test_a_run_without_results_is_neutral_and_says_what_is_next(tiny, ended, text, title):
     run = run_of("Grading", ended, Artifact() if ended == "success" else None)
     assert verdict(run, NO_GPU, frozenset()) == ("neutral", title)
-    assert body(tiny, run, NO_GPU, (), frozenset(), "0" * 40) == says
+    report_text = body(tiny, run, NO_GPU, (), frozenset(), "0" * 40)
+    assert report_text == f"{text}\n\n**On a GPU:** {NO_GPU}"
 
 
-def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_students_for_one(
-    tiny, make_result
-):
+def test_a_long_comment_keeps_its_tables_and_no_line_of_a_student(tiny, make_result):
     results = [
         make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)
     ]
@@ -654,55 +476,43 @@ def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_s
 @pytest.mark.parametrize(
     ("outcomes", "refused", "says"),
     [
+        pytest.param(["crashed"], (), "An attempt (running_mean) crashed on the CPU.", id="crash"),
         pytest.param(
-            ("crashed",), (), "An attempt (running_mean) crashed on the CPU.", id="a crash"
-        ),
-        pytest.param(
-            ("passed", "timeout"),
+            ["passed", "timeout"],
             (),
             "An attempt (running_mean) ran out of time on the CPU.",
-            id="an endless loop",
+            id="endless loop",
         ),
-        pytest.param(("failed",) * 4, (), "Nothing works on the CPU yet.", id="no point"),
-        pytest.param(
-            ("passed",), ("a link",), "A file could not be taken.", id="a file that was refused"
-        ),
-        pytest.param(("failed", "error", "skipped"), (), "", id="one that is wrong and behaves"),
-        pytest.param(None, (), "Nothing is started.", id="nothing started"),
+        pytest.param(["failed"] * 4, (), "Nothing works on the CPU yet.", id="no point"),
+        pytest.param(["passed"], ("a link",), "A file could not be taken.", id="file refused"),
+        pytest.param(["failed", "error", "skipped"], (), "", id="wrong, and behaves"),
+        pytest.param([], (), "Nothing is started.", id="nothing started"),
     ],
 )
-def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(
+def test_an_attempt_that_misbehaves_on_the_cpu_does_not_run_on_the_gpu(
     make_result, outcomes, refused, says
 ):
-    results = [] if outcomes is None else [make_result(*outcomes)]
+    results = [make_result(*outcomes)] if outcomes else []
     assert why_not_on_a_gpu(results, refused) == says
     run = gpu_run("skipped", "gpu-box", None, results, refused)
     assert run == f"Not run. {says or 'Nobody approved it.'}"
 
 
+NO_RUNNER = "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+
+
 @pytest.mark.parametrize(
     ("outcome", "label", "cpu", "says"),
     [
-        (
-            "skipped",
-            "",
-            [],
-            "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty).",
+        pytest.param("skipped", "", [], NO_RUNNER, id="no runner"),
+        pytest.param("failure", "gpu-box", [], f"The run {ENDED['failure']}", id="broke off"),
+        pytest.param("success", "gpu-box", [], f"The run {ENDED['failure']}", id="forged results"),
+        pytest.param(
+            "skipped", "gpu-box", "none", "Not run: grading on a CPU comes first.", id="no CPU run"
         ),
-        ("failure", "gpu-box", [], f"The run {ENDED['failure']}"),
-        (
-            "success",
-            "gpu-box",
-            [],
-            f"The run {ENDED['failure']}",
-        ),  # and its results were not believed
-        ("skipped", "gpu-box", "none", "Not run: grading on a CPU comes first."),
     ],
-    ids=["no runner", "broke off", "forged", "no CPU run"],
 )
-def test_why_there_is_no_run_on_a_gpu_is_told(
-    outcome: str, label: str, cpu: list[Result] | str, says: str
-) -> None:
+def test_the_report_says_why_nothing_ran_on_a_gpu(outcome, label, cpu, says):
     assert gpu_run(outcome, label, None, cpu, ()) == says
 
 
@@ -714,87 +524,66 @@ SOURCE = (
 
 @pytest.fixture
 def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
-    """The remarks on this result of a file, which is where `course ci collect` puts it."""
+    """Write a file where `course ci collect` puts it, and return the annotations of its result."""
 
-    def remarks(
-        result: Result, text: str = SOURCE, started: dict[str, str] = STARTED
-    ) -> list[dict]:
-        path = tmp_path / "ada" / "averages" / next(iter(started.values()), "01_running_mean.py")
+    def annotations(result: Result, text: str = SOURCE, name: str = SCRIPT) -> list[dict]:
+        path = tmp_path / "ada" / "averages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return annotated(tiny, Artifact(results=(result,), started=started), tmp_path)
+        artifact = Artifact(results=(result,), started={"running_mean": name})
+        return line_annotations(tiny, artifact, tmp_path)
 
-    return remarks
+    return annotations
 
 
-def test_a_remark_has_the_place_the_title_and_what_a_terminal_says(make_result, annotate):
+def test_an_annotation_says_what_a_terminal_says(make_result, annotate):
     evidence = "raised NameError on line 9: a name is used that has no value there"
     passes = f"{'3 checks pass':<64}       3 / 3"
-    expected = {
-        "path": SCRIPT,
-        "start_line": 9,
-        "end_line": 9,
-        "annotation_level": "warning",
-        "title": "01 The running mean: 3 / 4",
-    }
-    message = f"{'does thing 0':<64}       0 / 1\n  {evidence}\n{passes}"
-    assert annotate(make_result("error", evidence=evidence)) == [{**expected, "message": message}]
+    assert annotate(make_result("error", evidence=evidence)) == [
+        {
+            "path": f"exercises/averages/{SCRIPT}",
+            "start_line": 9,
+            "end_line": 9,
+            "annotation_level": "warning",
+            "title": "01 The running mean: 3 / 4",
+            "message": f"{'does thing 0':<64}       0 / 1\n  {evidence}\n{passes}",
+        }
+    ]
 
 
-DEFINED = 8
-PROVED, BEYOND = ({"lines": (ProvedLine(line=line, edit="secret → edit"),)} for line in (5, 4000))
+NAMED = "raised NameError on line 9"
 
 
 @pytest.mark.parametrize(
-    ("evidence", "more", "text", "line"),
+    ("evidence", "proved", "text", "line"),
     [
-        pytest.param("raised NameError on line 9", {}, SOURCE, 9, id="that the evidence names"),
-        pytest.param(
-            "raised NameError on line 9", PROVED, SOURCE, 5, id="that is proved to be wrong"
-        ),
-        pytest.param(
-            "raised NameError on line 9",
-            BEYOND,
-            SOURCE,
-            9,
-            id="a proved one beyond the end is not believed",
-        ),
-        pytest.param(
-            "position 3 differs",
-            {},
-            SOURCE,
-            DEFINED,
-            id="without one the definition that the exercise asks for",
-        ),
-        pytest.param(
-            "raised ValueError on line 10", {}, SOURCE, DEFINED, id="a line beyond the end"
-        ),
-        pytest.param("raised ValueError on line 0", {}, SOURCE, DEFINED, id="line 0"),
-        pytest.param(
-            "raised ValueError on line 99999999999",
-            {},
-            SOURCE,
-            DEFINED,
-            id="a line that is no number for long",
-        ),
-        pytest.param("online 2 of them", {}, SOURCE, DEFINED, id="a word that only ends like it"),
-        pytest.param(
-            "nothing", {}, "x = 1\n", 1, id="a file that defines nothing from its first line"
-        ),
+        pytest.param(NAMED, 0, SOURCE, 9, id="the line in the evidence"),
+        pytest.param(NAMED, 5, SOURCE, 5, id="the line that is proved to be wrong"),
+        pytest.param(NAMED, 4000, SOURCE, 9, id="a proved line beyond the end"),
+        pytest.param("raised ValueError on line 0", 0, SOURCE, 8, id="line 0"),
+        pytest.param(f"{NAMED}9999999999", 0, SOURCE, 8, id="a line beyond the end"),
+        pytest.param("online 2 of them", 0, SOURCE, 8, id="a word that ends like “line”"),
+        pytest.param("nothing", 0, "x = 1\n", 1, id="a file without the definition"),
     ],
 )
-def test_the_line_is_the_one(make_result, annotate, evidence, more, text, line):
-    (remark,) = annotate(with_exercise(make_result("error", evidence=evidence), **more), text)
-    assert remark["start_line"] == line
-    assert "secret" not in remark["message"]
+def test_an_annotation_stands_on_the_line_that_is_wrong(
+    make_result, annotate, evidence, proved, text, line
+):
+    """Without such a line, it stands on the definition that the exercise asks for."""
+    lines = (ProvedLine(line=proved, edit="secret → edit"),) if proved else ()
+    graded = with_exercise(make_result("error", evidence=evidence), lines=lines)
+    (annotation,) = annotate(graded, text)
+    assert annotation["start_line"] == line
+    assert "secret" not in annotation["message"]
 
 
-def test_right_attempts_and_untouched_stubs_get_none(make_result, annotate):
-    assert annotate(make_result()) == annotate(make_result("error"), started={}) == []
+def test_right_attempts_and_untouched_stubs_have_no_annotation(tiny, make_result, annotate):
+    assert annotate(make_result()) == []
+    assert line_annotations(tiny, Artifact(results=(make_result("error"),)), Path()) == []
 
 
-def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, annotate, tmp_path):
-    notebook = jupytext.read(tiny.root / NOTEBOOK)
+def test_an_annotation_of_a_notebook_stands_in_its_file(tiny, make_result, annotate, tmp_path):
+    notebook = jupytext.read(tiny.root / "exercises" / "averages" / NOTEBOOK)
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
     cell.source = (
         "def helper(x):\n    return x.means()\n\n\ndef running_mean(x):\n"
@@ -802,44 +591,42 @@ def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, annotate, tm
     )
     text = jupytext.writes(notebook, fmt="ipynb")
     code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
-    first_line, line = (
-        i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()"
-    )
+    wrong_text = "    return x.means()"
+    first_line, line = (i for i, text in enumerate(code.splitlines(), 1) if text == wrong_text)
 
     def line_of(evidence: str) -> int:
-        (remark,) = annotate(make_result("error", evidence=evidence), text, IN_NOTEBOOK)
-        assert remark["path"] == NOTEBOOK
-        return int(remark["start_line"])
+        (annotation,) = annotate(make_result("error", evidence=evidence), text, NOTEBOOK)
+        assert annotation["path"] == f"exercises/averages/{NOTEBOOK}"
+        return int(annotation["start_line"])
 
-    at = line_of(f"raised AttributeError on line {line}")
-    assert json.loads(text.splitlines()[at - 1].strip().rstrip(",")) == "    return x.means()\n"
-    assert line_of(f"raised AttributeError on line {first_line}") == at - 5
-    named = proved_line(read_file(tmp_path / "ada/averages/01_running_mean.ipynb", 400), line).place
-    assert re.fullmatch(r"line 7 of code cell [1-9]", named)
-    assert line_of(f"raised AttributeError on {named}") == at
+    expected = line_of(f"raised AttributeError on line {line}")
+    assert json.loads(text.splitlines()[expected - 1].strip(" ,")) == f"{wrong_text}\n"
+    assert line_of(f"raised AttributeError on line {first_line}") == expected - 5
+    place = proved_line(read_file(tmp_path / "ada" / "averages" / NOTEBOOK, 400), line).place
+    assert re.fullmatch(r"line 7 of code cell [1-9]", place)
+    assert line_of(f"raised AttributeError on {place}") == expected
     assert '"def running_mean(x):\\n"' in text.splitlines()[line_of("wrong") - 1]
 
 
-def test_a_notebook_of_brackets_alone_still_gets_its_remark(make_result, annotate):
+def test_a_notebook_of_brackets_still_has_its_annotation(make_result, annotate):
     """It once ended the whole report: neither a comment nor a check run was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
-    (remark,) = annotate(result, '{"cells":\n' + "[" * 200_000, IN_NOTEBOOK)
-    assert remark["start_line"] == 1
+    (annotation,) = annotate(result, '{"cells":\n' + "[" * 200_000, NOTEBOOK)
+    assert annotation["start_line"] == 1
 
 
-def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(
+def test_an_annotation_is_printable_and_short_and_has_no_points_if_not_graded(
     make_result, annotate
 ):
-    (remark,) = annotate(
-        make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
-    )
-    message = remark["message"]
-    assert all(c.isprintable() or c == "\n" for c in message)
+    evidence = "a\x1b[31m\u202eb\n::error::x" + "y" * 9000
+    (annotation,) = annotate(make_result("failed", evidence=evidence))
+    message = annotation["message"]
+    assert message.replace("\n", "").isprintable()
     assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")
     assert len(message) < 1000
-    (remark,) = annotate(make_result("skipped", "failed"))
-    assert remark["title"] == "01 The running mean: not graded"
-    assert remark["message"].startswith(
+    (annotation,) = annotate(make_result("skipped", "failed"))
+    assert annotation["title"] == "01 The running mean: not graded"
+    assert annotation["message"].startswith(
         "Not graded: the grader itself failed here. That is not your fault."
     )
-    assert "/" not in remark["message"]
+    assert "/" not in annotation["message"]
