@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def missing_names(page: Path, text: str) -> Iterator[str]:
             yield f"{target}#{heading}"
 
 
+@cache
 def defined_in(file: Path) -> set[str]:
     """The functions, classes and constants at the top of a module, and the classes' methods as
     `Class.method`.
@@ -98,32 +100,13 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "text", "name"),
     [
-        pytest.param("faq", "see `judge/turn.py`", "judge/turn.py", id="a file of a package"),
-        pytest.param(
-            "faq",
-            "run `python tests/none/test_it.py > x`",
-            "tests/none/test_it.py",
-            id="a file in a command",
-        ),
-        pytest.param("faq", "[more](nowhere.md)", "nowhere.md", id="a page"),
-        pytest.param(
-            "faq",
-            "[more](threat-model.md#no-such-part)",
-            "threat-model.md#no-such-part",
-            id="a heading",
-        ),
-        pytest.param(
-            "architecture",
-            "`manyheads/files.py` `spell`",
-            "spell",
-            id="a function of no file",
-        ),
-        pytest.param(
-            "architecture", "`manyheads/result.py` `Result.go`", "Result.go", id="a method of none"
-        ),
-        pytest.param(
-            "architecture", "call `grade` first", "grade", id="a function without its file"
-        ),
+        ("faq", "see `judge/turn.py`", "judge/turn.py"),
+        ("faq", "run `python tests/none/test_it.py > x`", "tests/none/test_it.py"),
+        ("faq", "[more](nowhere.md)", "nowhere.md"),
+        ("faq", "[more](threat-model.md#no-such-part)", "threat-model.md#no-such-part"),
+        ("architecture", "`manyheads/files.py` `spell`", "spell"),
+        ("architecture", "`manyheads/result.py` `Result.go`", "Result.go"),
+        ("architecture", "call `grade` first", "grade"),
     ],
 )
 def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
