@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.graders import Nbgrader, run_into_log
-from bench.six_checks import RIGHT
+from bench.cost import measure_cost
+from bench.graders import GRADERS, run_into_log
+from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 
 
 @pytest.fixture
@@ -20,12 +21,20 @@ def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.journey
 @pytest.mark.usefixtures("bare_path")
-def test_nbgraders_class_is_laid_out_without_an_activated_environment(tmp_path: Path) -> None:
-    pytest.importorskip("nbgrader")
-    laid_out = Nbgrader.laid_out(tmp_path, {"ada": RIGHT})
-    assert (tmp_path / "gradebook.db").exists()
-    assert laid_out.students == ("ada",)
+@pytest.mark.parametrize("name", GRADERS)
+def test_each_grader_tells_a_right_attempt_from_a_wrong_one(name, tmp_path):
+    """Without an activated environment, nbgrader's class is laid out by its own commands."""
+    laid_out = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
+    cost = measure_cost(laid_out.command, tmp_path, 2)
+    assert laid_out.scores() == {"right": 18, "wrong": WRONG_EARNS}
+    assert cost.wall > 0
+
+
+def test_a_command_that_fails_is_not_measured(tmp_path):
+    with pytest.raises(SystemExit, match="no such course"):
+        measure_cost(["sh", "-c", "echo no such course; exit 3"], tmp_path)
 
 
 def test_a_command_that_fails_shows_its_last_lines(tmp_path: Path) -> None:

@@ -48,8 +48,7 @@ def test_a_fixed_oracle_that_blames_a_right_attempt_is_not_declared() -> None:
 
 
 def test_no_more_passing_programs_are_blamed_than_the_learned_oracles_blame() -> None:
-    passing = program("", "values")
-    programs = [RIGHT, passing, program("a", "finite", "values")]
+    programs = [RIGHT, program("", "values"), program("a", "finite", "values")]
     assert losses_of([check_of("a", "finite")], programs).lost == Counter({"finite": 1})
     assert not losses_of([check_of("a", "values")], programs).lost
 
