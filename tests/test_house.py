@@ -28,64 +28,52 @@ DOUBLE = "size = (1 if a else 2) + (3 if b else 4)"
 FSTRING = 'text = f"{a + b} and {c!r:>{width}}"'
 
 
+COUNTED = {
+    "nothing": ("tokens", "", 0),
+    "an assignment": ("tokens", "size = 1\n", 3),
+    "comments and empty lines": ("tokens", "size = 1  # one\n\n# two\n", 3),
+    "the docstring of a module": ("tokens", '"""A module."""\nsize = 1\n', 3),
+    "of a function": ("tokens", 'def f():\n    """A."""\n    return 1\n', 7),
+    "a text that is no docstring": ("tokens", 'size = """a\nb"""\n', 3),
+    "a formatted string, in every Python": ("tokens", FSTRING, 3),
+    "a variable": ("uninformative_names", "found = 1\n", 1),
+    "a parameter": ("uninformative_names", "def told(each, *, size): ...\n", 2),
+    "a class": ("uninformative_names", "class Found: ...\nclass other: ...\n", 1),
+    "with underscores": ("uninformative_names", "_found = other_ = 1\n", 2),
+    "only used": ("uninformative_names", "found_path = print(found)\n", 0),
+    "comprehended": ("uninformative_names", "[each for each in rows]\n", 1),
+    "a docstring": ("suspect_sentences", '"""Return what is told of it."""\n', 1),
+    "2nd": ("suspect_sentences", '"""A good line. Whoever is late waits."""\n', 1),
+    "too short": ("suspect_sentences", '"""What is."""\n', 0),
+    "a comment": ("suspect_sentences", "# Where there is none, wait\n", 1),
+    "goes on": ("suspect_sentences", "# A file that is read\n# whoever asks\n", 1),
+    "within": ("suspect_sentences", "# The path of the file\n# Of the course\n", 0),
+    "clear": ("suspect_sentences", '"""Return the path of the file."""\n', 0),
+    "nested": ("nested_comprehensions", NESTED, 1),
+    "two": ("nested_comprehensions", "a = [x for x in y]\nb = {x for x in y}", 0),
+    "a dict": ("nested_comprehensions", "s = {x: [y for y in x] for x in z}", 1),
+    "beside each other": ("double_conditionals", DOUBLE, 1),
+    "in each other": ("double_conditionals", "a = 1 if b else 2 if c else 3", 1),
+    "2 apart": ("double_conditionals", "a = 1 if b else 2\nc = 3 if d else 4", 0),
+    "once, in a body": ("double_conditionals", f"def f():\n    {DOUBLE}\n", 1),
+    "a heading": ("double_conditionals", "if (1 if a else 2):\n    b = 1 if c else 2\n", 0),
+    "100 columns": ("long_lines", f"a = '{'x' * 94}'\n", 0),
+    "101 columns": ("long_lines", f"a = '{'x' * 95}'\n", 1),
+    "a long comment": ("long_lines", f"# {'x' * 99}\n", 1),
+    "one line": ("long_summaries", '"""One line."""\n', 0),
+    "long below": ("long_summaries", '"""One line.\n\nTwo\nlines.\n"""\n', 0),
+    "two lines": ("long_summaries", '"""Two\nlines.\n"""\n', 1),
+    "skipped": ("fmt_skips", "a = [1,\n 2]  # fmt: skip\n", 1),
+    "behind a remark": ("fmt_skips", "a = 1  # ones  # fmt:skip\n", 1),
+    "off": ("fmt_skips", "# fmt: off\na = [1,\n 2]\n# fmt: on\n", 1),
+    "in a string": ("fmt_skips", "a = '# fmt: skip'\n", 0),
+}
+
+
 @pytest.mark.parametrize(
     ("metric", "text", "number"),
-    [
-        pytest.param("tokens", "", 0, id="nothing"),
-        pytest.param("tokens", "size = 1\n", 3, id="an assignment"),
-        pytest.param("tokens", "size = 1  # one\n\n# two\n", 3, id="comments and empty lines"),
-        pytest.param("tokens", '"""A module."""\nsize = 1\n', 3, id="a docstring"),
-        pytest.param("tokens", 'def f():\n    """A."""\n    return 1\n', 7, id="of a function"),
-        pytest.param("tokens", 'size = """a\nb"""\n', 3, id="a text that is no docstring"),
-        pytest.param("tokens", FSTRING, 3, id="a formatted string, in every Python"),
-        pytest.param("uninformative_names", "found = 1\n", 1, id="a variable"),
-        pytest.param("uninformative_names", "def told(each, *, size): ...\n", 2, id="a parameter"),
-        pytest.param(
-            "uninformative_names", "class Found: ...\nclass other: ...\n", 1, id="a class"
-        ),
-        pytest.param("uninformative_names", "_found = other_ = 1\n", 2, id="with underscores"),
-        pytest.param("uninformative_names", "found_path = print(found)\n", 0, id="only used"),
-        pytest.param("uninformative_names", "[each for each in rows]\n", 1, id="comprehended"),
-        pytest.param(
-            "suspect_sentences", '"""Return what is told of it."""\n', 1, id="a docstring"
-        ),
-        pytest.param(
-            "suspect_sentences", '"""A good line. Whoever is late waits."""\n', 1, id="2nd"
-        ),
-        pytest.param("suspect_sentences", '"""What is."""\n', 0, id="too short"),
-        pytest.param("suspect_sentences", "# Where there is none, wait\n", 1, id="a comment"),
-        pytest.param(
-            "suspect_sentences", "# A file that is read\n# whoever asks\n", 1, id="goes on"
-        ),
-        pytest.param(
-            "suspect_sentences", "# The path of the file\n# Of the course\n", 0, id="within"
-        ),
-        pytest.param("suspect_sentences", '"""Return the path of the file."""\n', 0, id="clear"),
-        pytest.param("nested_comprehensions", NESTED, 1, id="nested"),
-        pytest.param(
-            "nested_comprehensions", "a = [x for x in y]\nb = {x for x in y}", 0, id="two"
-        ),
-        pytest.param("nested_comprehensions", "s = {x: [y for y in x] for x in z}", 1, id="a dict"),
-        pytest.param("double_conditionals", DOUBLE, 1, id="beside each other"),
-        pytest.param("double_conditionals", "a = 1 if b else 2 if c else 3", 1, id="in each other"),
-        pytest.param(
-            "double_conditionals", "a = 1 if b else 2\nc = 3 if d else 4", 0, id="2 apart"
-        ),
-        pytest.param("double_conditionals", f"def f():\n    {DOUBLE}\n", 1, id="once, in a body"),
-        pytest.param(
-            "double_conditionals", "if (1 if a else 2):\n    b = 1 if c else 2\n", 0, id="a heading"
-        ),
-        pytest.param("long_lines", f"a = '{'x' * 94}'\n", 0, id="100 columns"),
-        pytest.param("long_lines", f"a = '{'x' * 95}'\n", 1, id="101 columns"),
-        pytest.param("long_lines", f"# {'x' * 99}\n", 1, id="a long comment"),
-        pytest.param("long_summaries", '"""One line."""\n', 0, id="one line"),
-        pytest.param("long_summaries", '"""One line.\n\nTwo\nlines.\n"""\n', 0, id="long below"),
-        pytest.param("long_summaries", '"""Two\nlines.\n"""\n', 1, id="two lines"),
-        pytest.param("fmt_skips", "a = [1,\n 2]  # fmt: skip\n", 1, id="skipped"),
-        pytest.param("fmt_skips", "a = 1  # ones  # fmt:skip\n", 1, id="behind a remark"),
-        pytest.param("fmt_skips", "# fmt: off\na = [1,\n 2]\n# fmt: on\n", 1, id="off"),
-        pytest.param("fmt_skips", "a = '# fmt: skip'\n", 0, id="in a string"),
-    ],
+    COUNTED.values(),
+    ids=COUNTED,
 )
 def test_a_metric_counts(metric: str, text: str, number: int) -> None:
     assert len([*METRICS[metric].find(CodeFile(text))]) == number

@@ -57,24 +57,23 @@ def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> No
     assert Result.model_validate_json(path.read_bytes()) == result()
 
 
+REFUSED = {
+    "a negative score": {"score": -1},
+    "a score in words": {"score": "many"},
+    "no seed": {"seed": None},
+    "an unknown entry": {"extra": 1},
+    "half an exercise": {"exercises": [{"id": "x"}]},
+    "versions as a list": {"versions": ["3.11"]},
+    "an outcome that none is": {
+        "exercises": [{**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}]
+    },
+}
+
+
 @pytest.mark.parametrize(
     "change",
-    [
-        pytest.param({"score": -1}, id="a negative score"),
-        pytest.param({"score": "many"}, id="a score in words"),
-        pytest.param({"seed": None}, id="no seed"),
-        pytest.param({"extra": 1}, id="an unknown entry"),
-        pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
-        pytest.param({"versions": ["3.11"]}, id="versions as a list"),
-        pytest.param(
-            {
-                "exercises": [
-                    {**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}
-                ]
-            },
-            id="an outcome that none is",
-        ),
-    ],
+    REFUSED.values(),
+    ids=REFUSED,
 )
 def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
     assert errors({**result().model_dump(mode="json"), **change})
@@ -124,19 +123,17 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
     assert content(tmp_path) != snapshot
 
 
+ORDERS = {
+    "a durable file": (partial(write_whole, content=b"x", durable=True), ["fsync", "replace"]),
+    "a result": (lambda path: write_result(of_score(1), path), ["fsync", "replace"]),
+    "any other file": (partial(write_whole, content=b"x"), ["replace"]),
+}
+
+
 @pytest.mark.parametrize(
     ("write", "order"),
-    [
-        pytest.param(
-            partial(write_whole, content=b"x", durable=True),
-            ["fsync", "replace"],
-            id="a durable file",
-        ),
-        pytest.param(
-            lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"
-        ),
-        pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
-    ],
+    ORDERS.values(),
+    ids=ORDERS,
 )
 def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
     tmp_path, monkeypatch, write, order

@@ -208,51 +208,47 @@ DEARER = {f"{CHECKS}/1/score": 37, f"{CHECKS}/1/max_score": 37}
 POINTS = "its points in running_mean"
 
 
+FORGERIES = {
+    "a score that its checks do not add up to": (FULL_MARKS, POINTS),
+    "full marks, and a failed check": (FULL_MARKS | {f"{CHECKS}/0/score": 1}, POINTS),
+    "a part of a check's points": (PART, POINTS),
+    "more points than the course gives": (
+        dict.fromkeys(SCORES, 39) | dict.fromkeys(MOST, 40) | DEARER,
+        POINTS,
+    ),
+    "no score although every check ran": (dict.fromkeys(SCORES), POINTS),
+    "points without a check": ({f"{CHECKS}/0/outcome": "skipped"}, POINTS),
+    "three hundred checks": (
+        {CHECKS: lambda checks: checks + [{**checks[0], "max_score": 0}] * 300},
+        POINTS,
+    ),
+    "no total": ({f"{RESULT}/score": None}, "its points"),
+    "an endless score": ({f"{RESULT}/score": 1e400}, "its points"),
+    "no number": ({f"{RESULT}/score": float("nan")}, "schema"),
+    "another student": ({f"{RESULT}/student": "ben"}, "of another submission"),
+    "another device": ({f"{RESULT}/device": "cuda"}, "of another submission"),
+    "no box": ({f"{RESULT}/isolation": "process"}, "not graded in the box"),
+    "a path": ({f"{RESULT}/assignment": "../../x"}, "its assignments"),
+    "an assignment twice": ({"results": double}, "its assignments"),
+    "an exercise twice": ({f"{RESULT}/exercises": double}, "its exercises"),
+    "no exercise": ({f"{RESULT}/exercises": []}, "its exercises"),
+    "a field that no result has": ({f"{RESULT}/more": 1}, "schema"),
+    "an edit": ({f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines"),
+    "three lines": ({f"{EXERCISE}/lines": [{"line": 1}] * 3}, "its lines"),
+    "a line too far": ({f"{EXERCISE}/lines": [{"line": 10**7}]}, "its lines"),
+    "line 0": ({f"{EXERCISE}/lines": [{"line": 0}]}, "schema"),
+    "four megabytes of text": ({f"{EXERCISE}/note": "x" * 2**22}, "too large"),
+    "another commit": ({"head": "b" * 40}, "of another commit"),
+    "a path as a student": ({"student": "../ben"}, "of another commit"),
+    "a path started": ({"started": {"running_mean": "../x"}}, "what is started"),
+    "not an exercise": ({"started": {"medians": "01_running_mean.py"}}, "what is started"),
+}
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
-    [
-        pytest.param(FULL_MARKS, POINTS, id="a score that its checks do not add up to"),
-        pytest.param(
-            FULL_MARKS | {f"{CHECKS}/0/score": 1}, POINTS, id="full marks, and a failed check"
-        ),
-        pytest.param(PART, POINTS, id="a part of a check's points"),
-        pytest.param(
-            dict.fromkeys(SCORES, 39) | dict.fromkeys(MOST, 40) | DEARER,
-            POINTS,
-            id="more points than the course gives",
-        ),
-        pytest.param(dict.fromkeys(SCORES), POINTS, id="no score although every check ran"),
-        pytest.param({f"{CHECKS}/0/outcome": "skipped"}, POINTS, id="points without a check"),
-        pytest.param(
-            {CHECKS: lambda checks: checks + [{**checks[0], "max_score": 0}] * 300},
-            POINTS,
-            id="three hundred checks",
-        ),
-        pytest.param({f"{RESULT}/score": None}, "its points", id="no total"),
-        pytest.param({f"{RESULT}/score": 1e400}, "its points", id="an endless score"),
-        pytest.param({f"{RESULT}/score": float("nan")}, "schema", id="no number"),
-        pytest.param({f"{RESULT}/student": "ben"}, "of another submission", id="another student"),
-        pytest.param({f"{RESULT}/device": "cuda"}, "of another submission", id="another device"),
-        pytest.param({f"{RESULT}/isolation": "process"}, "not graded in the box", id="no box"),
-        pytest.param({f"{RESULT}/assignment": "../../x"}, "its assignments", id="a path"),
-        pytest.param({"results": double}, "its assignments", id="an assignment twice"),
-        pytest.param({f"{RESULT}/exercises": double}, "its exercises", id="an exercise twice"),
-        pytest.param({f"{RESULT}/exercises": []}, "its exercises", id="no exercise"),
-        pytest.param({f"{RESULT}/more": 1}, "schema", id="a field that no result has"),
-        pytest.param(
-            {f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines", id="an edit"
-        ),
-        pytest.param({f"{EXERCISE}/lines": [{"line": 1}] * 3}, "its lines", id="three lines"),
-        pytest.param({f"{EXERCISE}/lines": [{"line": 10**7}]}, "its lines", id="a line too far"),
-        pytest.param({f"{EXERCISE}/lines": [{"line": 0}]}, "schema", id="line 0"),
-        pytest.param({f"{EXERCISE}/note": "x" * 2**22}, "too large", id="four megabytes of text"),
-        pytest.param({"head": "b" * 40}, "of another commit", id="another commit"),
-        pytest.param({"student": "../ben"}, "of another commit", id="a path as a student"),
-        pytest.param({"started": {"running_mean": "../x"}}, "what is started", id="a path started"),
-        pytest.param(
-            {"started": {"medians": "01_running_mean.py"}}, "what is started", id="not an exercise"
-        ),
-    ],
+    FORGERIES.values(),
+    ids=FORGERIES,
 )
 def test_a_forged_artifact_is_refused(tiny, folder, values, says):
     forge(folder, values)
@@ -265,16 +261,18 @@ def make_link(path: Path) -> None:
     path.symlink_to("real.json")
 
 
+NO_ARTIFACTS = {
+    "brackets that never close": (lambda path: path.write_text("[" * 10**5), "schema"),
+    "bytes without text": (lambda path: path.write_bytes(b"\xff\0"), "schema"),
+    "no file": (Path.unlink, "missing"),
+    "a link": (make_link, "no regular file"),
+}
+
+
 @pytest.mark.parametrize(
     ("replace", "says"),
-    [
-        pytest.param(
-            lambda path: path.write_text("[" * 10**5), "schema", id="brackets that never close"
-        ),
-        pytest.param(lambda path: path.write_bytes(b"\xff\0"), "schema", id="bytes without text"),
-        pytest.param(Path.unlink, "missing", id="no file"),
-        pytest.param(make_link, "no regular file", id="a link"),
-    ],
+    NO_ARTIFACTS.values(),
+    ids=NO_ARTIFACTS,
 )
 def test_a_file_that_is_no_artifact_is_refused(tiny, folder, replace, says):
     replace(folder / "about.json")
@@ -322,24 +320,21 @@ def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, 
     assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
 
 
+NOT_SHOWN = {
+    "results that cannot be": ({}, 400.0, ["## Not graded", "a fault of the grader"], "400"),
+    "a GPU's artifact that is missing": (
+        {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"},
+        4.0,
+        ["## Averages: 4 / 4", "**On a GPU:** The run did not finish"],
+        "On the GPU runner",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("setting", "score", "says", "lacks"),
-    [
-        pytest.param(
-            {},
-            400.0,
-            ["## Not graded", "a fault of the grader"],
-            "400",
-            id="results that cannot be",
-        ),
-        pytest.param(
-            {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"},
-            4.0,
-            ["## Averages: 4 / 4", "**On a GPU:** The run did not finish"],
-            "On the GPU runner",
-            id="a GPU's artifact that is missing",
-        ),
-    ],
+    NOT_SHOWN.values(),
+    ids=NOT_SHOWN,
 )
 def test_an_artifact_that_is_not_valid_is_not_shown(
     service, environment, make_result, report, setting, score, says, lacks
@@ -419,14 +414,18 @@ RAISED = "Code cell 1 did not run to its end: it raised ValueError: ".ljust(84, 
 FORGED = [f"{RAISED} ## Averages: 4 / 4", f"{RAISED} | ✓ | Running mean | 4 / 4 |"]
 
 
+VERDICTS = {
+    "all right": (["passed"], None, ("success", "4 / 4")),
+    "half of it": (["failed", "error"], None, ("failure", "2 / 4")),
+    "wrong on the GPU alone": (["passed"], "failed", ("failure", "4 / 4")),
+    "skipped on the GPU": (["passed"], "skipped", ("success", "4 / 4")),
+}
+
+
 @pytest.mark.parametrize(
     ("cpu", "gpu", "expected"),
-    [
-        pytest.param(["passed"], None, ("success", "4 / 4"), id="all right"),
-        pytest.param(["failed", "error"], None, ("failure", "2 / 4"), id="half of it"),
-        pytest.param(["passed"], "failed", ("failure", "4 / 4"), id="wrong on the GPU alone"),
-        pytest.param(["passed"], "skipped", ("success", "4 / 4"), id="skipped on the GPU"),
-    ],
+    VERDICTS.values(),
+    ids=VERDICTS,
 )
 def test_the_verdict_is_the_score_and_whether_all_checks_pass(make_result, cpu, gpu, expected):
     """A check that only a GPU runs gives no points, but it must not fail."""
@@ -473,21 +472,24 @@ def test_a_long_comment_keeps_its_tables_and_no_line_of_a_student(tiny, make_res
     assert "## Averages: 4 / 4" not in comment.splitlines()
 
 
+MISBEHAVIOURS = {
+    "crash": (["crashed"], (), "An attempt (running_mean) crashed on the CPU."),
+    "endless loop": (
+        ["passed", "timeout"],
+        (),
+        "An attempt (running_mean) ran out of time on the CPU.",
+    ),
+    "no point": (["failed"] * 4, (), "Nothing works on the CPU yet."),
+    "file refused": (["passed"], ("a link",), "A file could not be taken."),
+    "wrong, and behaves": (["failed", "error", "skipped"], (), ""),
+    "nothing started": ([], (), "Nothing is started."),
+}
+
+
 @pytest.mark.parametrize(
     ("outcomes", "refused", "says"),
-    [
-        pytest.param(["crashed"], (), "An attempt (running_mean) crashed on the CPU.", id="crash"),
-        pytest.param(
-            ["passed", "timeout"],
-            (),
-            "An attempt (running_mean) ran out of time on the CPU.",
-            id="endless loop",
-        ),
-        pytest.param(["failed"] * 4, (), "Nothing works on the CPU yet.", id="no point"),
-        pytest.param(["passed"], ("a link",), "A file could not be taken.", id="file refused"),
-        pytest.param(["failed", "error", "skipped"], (), "", id="wrong, and behaves"),
-        pytest.param([], (), "Nothing is started.", id="nothing started"),
-    ],
+    MISBEHAVIOURS.values(),
+    ids=MISBEHAVIOURS,
 )
 def test_an_attempt_that_misbehaves_on_the_cpu_does_not_run_on_the_gpu(
     make_result, outcomes, refused, says
@@ -501,16 +503,18 @@ def test_an_attempt_that_misbehaves_on_the_cpu_does_not_run_on_the_gpu(
 NO_RUNNER = "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 
 
+WITHOUT_A_GPU = {
+    "no runner": ("skipped", "", [], NO_RUNNER),
+    "broke off": ("failure", "gpu-box", [], f"The run {ENDED['failure']}"),
+    "forged results": ("success", "gpu-box", [], f"The run {ENDED['failure']}"),
+    "no CPU run": ("skipped", "gpu-box", "none", "Not run: grading on a CPU comes first."),
+}
+
+
 @pytest.mark.parametrize(
     ("outcome", "label", "cpu", "says"),
-    [
-        pytest.param("skipped", "", [], NO_RUNNER, id="no runner"),
-        pytest.param("failure", "gpu-box", [], f"The run {ENDED['failure']}", id="broke off"),
-        pytest.param("success", "gpu-box", [], f"The run {ENDED['failure']}", id="forged results"),
-        pytest.param(
-            "skipped", "gpu-box", "none", "Not run: grading on a CPU comes first.", id="no CPU run"
-        ),
-    ],
+    WITHOUT_A_GPU.values(),
+    ids=WITHOUT_A_GPU,
 )
 def test_the_report_says_why_nothing_ran_on_a_gpu(outcome, label, cpu, says):
     assert gpu_run(outcome, label, None, cpu, ()) == says
@@ -554,17 +558,21 @@ def test_an_annotation_says_what_a_terminal_says(make_result, annotate):
 NAMED = "raised NameError on line 9"
 
 
+LINES = {
+    "the line in the evidence": (NAMED, 0, SOURCE, 9),
+    "the line that is proved to be wrong": (NAMED, 5, SOURCE, 5),
+    "a proved line beyond the end": (NAMED, 4000, SOURCE, 9),
+    "line 0": ("raised ValueError on line 0", 0, SOURCE, 8),
+    "a line beyond the end": (f"{NAMED}9999999999", 0, SOURCE, 8),
+    "a word that ends like “line”": ("online 2 of them", 0, SOURCE, 8),
+    "a file without the definition": ("nothing", 0, "x = 1\n", 1),
+}
+
+
 @pytest.mark.parametrize(
     ("evidence", "proved", "text", "line"),
-    [
-        pytest.param(NAMED, 0, SOURCE, 9, id="the line in the evidence"),
-        pytest.param(NAMED, 5, SOURCE, 5, id="the line that is proved to be wrong"),
-        pytest.param(NAMED, 4000, SOURCE, 9, id="a proved line beyond the end"),
-        pytest.param("raised ValueError on line 0", 0, SOURCE, 8, id="line 0"),
-        pytest.param(f"{NAMED}9999999999", 0, SOURCE, 8, id="a line beyond the end"),
-        pytest.param("online 2 of them", 0, SOURCE, 8, id="a word that ends like “line”"),
-        pytest.param("nothing", 0, "x = 1\n", 1, id="a file without the definition"),
-    ],
+    LINES.values(),
+    ids=LINES,
 )
 def test_an_annotation_stands_on_the_line_that_is_wrong(
     make_result, annotate, evidence, proved, text, line
