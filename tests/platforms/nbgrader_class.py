@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from tests.make import BY_SUMS as RIGHT
 from tests.make import CLASS as ANSWERS
@@ -134,3 +135,11 @@ def hand_in(submitted: Path) -> None:
             path.write_text(
                 content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
             )
+
+
+def points_in(gradebook: Any) -> dict[str, float]:
+    """Return the points that nbgrader's own pages and its export count: without the penalty."""
+    return {
+        entry.student_id: round(entry.score - entry.late_submission_penalty, 9)
+        for entry in gradebook.assignment_submissions("averages")
+    }
