@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 BOT = "github-actions[bot]"
 LONGEST_SUMMARY = 65_535  # bytes
@@ -38,7 +38,7 @@ class Service:
     address: str = ""
 
     def __enter__(self) -> Service:
-        handler = type("Handler", (_Handler,), {"held": self})
+        handler = type("Handler", (_Handler,), {"service": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(
@@ -52,76 +52,73 @@ class Service:
         self._server.server_close()
 
     def say(self, number: int, body: str, login: str) -> dict[str, Any]:
-        """Somebody comments on a pull request; "": whose account is deleted since."""
+        """Add a comment on a pull request. The login "" stands for a deleted account."""
         user = {"login": login} if login else None
-        self.comments.append(
-            {"id": 1000 + len(self.comments), "body": body, "user": user, "number": number}
-        )
+        id_ = 1000 + len(self.comments)
+        self.comments.append({"id": id_, "body": body, "user": user, "number": number})
         return self.comments[-1]
 
     def comments_on(self, number: int, login: str = BOT) -> list[str]:
-        """The comments of one account on one pull request."""
-        return [
-            c["body"]
-            for c in self.comments
-            if (c["number"], c["user"] and c["user"]["login"]) == (number, login)
-        ]
+        """Return the comments of one account on one pull request."""
+        user = {"login": login}
+        comments = [c for c in self.comments if c["number"] == number and c["user"] == user]
+        return [comment["body"] for comment in comments]
 
     def answer(
-        self,
-        rights: Mapping[str, str],
-        method: str,
-        path: str,
-        query: Mapping[str, list[str]],
-        data: dict[str, Any],
+        self, rights: Mapping[str, str], request: str, query: Mapping[str, str], data: Any
     ) -> tuple[int, object]:
-        """The status, and what is said, to one who has these rights."""
+        """Return the status and the content of an answer to a token with these rights.
+
+        Args:
+            rights: the level of the token by scope.
+            request: the method and the path.
+            query: the parameters of the query.
+            data: the content of the request.
+        """
 
         def may(scope: str, level: str) -> bool:
             return rights.get(scope) in ENOUGH[level]
 
-        match method, path.split("/"):
-            case "GET", ["issues", number, "comments"] if may("pull-requests", "read"):
-                size, page = int(query["per_page"][0]), int(query["page"][0])
-                comments = [
-                    comment for comment in self.comments if comment["number"] == int(number)
-                ]
-                return 200, comments[(page - 1) * size : page * size]
-            case "POST", ["issues", number, "comments"] if may("pull-requests", "write"):
+        match request.replace(" ", "/").split("/"):
+            case "GET", "issues", number, "comments" if may("pull-requests", "read"):
+                comments = [c for c in self.comments if c["number"] == int(number)]
+                size = int(query["per_page"])
+                end = int(query["page"]) * size
+                return 200, comments[end - size : end]
+            case "POST", "issues", number, "comments" if may("pull-requests", "write"):
                 return 201, self.say(int(number), data["body"], BOT)
-            case "PATCH", ["issues", "comments", id_] if may("pull-requests", "write"):
-                comment = next(c for c in self.comments if c["id"] == int(id_))
+            case "PATCH", "issues", "comments", id_ if may("pull-requests", "write"):
+                comment = self.comments[int(id_) - 1000]
                 comment["body"] = data["body"]
                 return 200, comment
-            case "GET", ["pulls", number] if may("pull-requests", "read"):
+            case "GET", "pulls", number if may("pull-requests", "read"):
+                head = {"sha": self.heads[int(number)]}
                 user = {"login": self.authors.get(int(number), "ada"), "type": "User"}
-                return 200, {
-                    "number": int(number),
-                    "head": {"sha": self.heads[int(number)]},
-                    "user": user,
-                }
-            case "POST", ["check-runs"] if may("checks", "write"):
+                return 200, {"number": int(number), "head": head, "user": user}
+            case "POST", "check-runs" if may("checks", "write"):
                 if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
                     return 422, {"message": "summary exceeds a maximum bytesize of 65535"}
                 self.check_runs.append(data)
                 return 201, {"id": len(self.check_runs)}
-            case "GET", ["git", "trees", sha] if may("contents", "read"):
+            case "GET", "git", "trees", sha if may("contents", "read"):
                 return self._tree(sha)
-            case "GET", ["git", "blobs", sha] if may("contents", "read"):
+            case "GET", "git", "blobs", sha if may("contents", "read"):
                 content = base64.encodebytes(self._git("cat-file", "blob", sha) or b"").decode()
                 return 200, {"sha": sha, "encoding": "base64", "content": content}
         return 403, {"message": "Resource not accessible by integration"}
 
     def _tree(self, sha: str) -> tuple[int, object]:
-        listed = self._git("ls-tree", "-l", "-z", sha)
-        if listed is None:
+        listing = self._git("ls-tree", "-l", "-z", sha)
+        if listing is None:
             return NOT_FOUND
         entries = []
-        for line in filter(None, listed.decode().split("\0")):
+        for line in filter(None, listing.decode().split("\0")):
             attributes, path = line.split("\t")
-            mode, object_type, oid, size = attributes.split()
-            entry: dict[str, object] = {"path": path, "mode": mode, "type": object_type, "sha": oid}
-            entries.append(entry if size == "-" else entry | {"size": int(size)})
+            mode, kind, oid, size = attributes.split()
+            entry: dict[str, object] = {"path": path, "mode": mode, "type": kind, "sha": oid}
+            if size != "-":
+                entry["size"] = int(size)
+            entries.append(entry)
         return 200, {"sha": sha, "tree": entries, "truncated": False}
 
     def _git(self, *arguments: str) -> bytes | None:
@@ -133,26 +130,27 @@ class Service:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    held: Service
+    service: Service
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        url = urlsplit(self.path)
-        self.held.requests.append(f"{self.command} {self.path}")
-        if self.held.refuses:
-            status, headers, message = self.held.refuses.pop(0)
+        self.service.requests.append(f"{self.command} {self.path}")
+        if self.service.refuses:
+            status, headers, message = self.service.refuses.pop(0)
             self._send(status, message.encode(), headers)
             return
-        rights = self.held.tokens.get(
-            (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        )
-        path = url.path.removeprefix("/api/repos/school/class/")
-        status, reply = NOT_FOUND if path == url.path else (401, {"message": "Bad credentials"})
-        if path != url.path and rights is not None:
-            status, reply = self.held.answer(
-                rights, self.command, path, parse_qs(url.query), json.loads(body or "{}")
-            )
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        url = urlsplit(self.path)
+        status, reply = 401, {"message": "Bad credentials"}
+        _, is_ours, path = url.path.partition("/api/repos/school/class/")
+        if not is_ours:
+            status, reply = NOT_FOUND
+        elif token in self.service.tokens:
+            rights = self.service.tokens[token]
+            request = f"{self.command} {path}"
+            query = dict(parse_qsl(url.query))
+            status, reply = self.service.answer(rights, request, query, json.loads(body or "{}"))
         self._send(status, json.dumps(reply).encode(), {})
 
     do_POST = do_PATCH = do_GET
