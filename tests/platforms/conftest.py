@@ -1,5 +1,4 @@
-"""What these tests share: nbgrader's commands as a person runs them, and a class whose notebooks
-set nbgrader's traps.
+"""Fixtures: nbgrader's commands as a person runs them, and a class that sets traps for nbgrader.
 
 nbgrader takes seconds to start. So the class is graded once, for all tests and all workers.
 """
@@ -32,9 +31,7 @@ Nbgrader = Callable[..., Done]
 
 @pytest.fixture(scope="session")
 def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
-    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no
-    environment is active.
-    """
+    """Run an nbgrader command in a folder, without the user's Jupyter or an active environment."""
     home = tmp_path_factory.mktemp("home")
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
@@ -56,9 +53,7 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
 
 @pytest.fixture(scope="session")
 def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
-    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at:
-    other workers do, too.
-    """
+    """The class of `hand_in` after nbgrader's own commands. Read only: all workers share it."""
 
     def through(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
@@ -82,6 +77,7 @@ def own_class(trap_class: Path, tmp_path: Path) -> Path:
 
 
 MakeResult = Callable[..., Result]
+PASSED: list[Outcome] = ["passed"] * 4
 
 
 @pytest.fixture
@@ -96,26 +92,13 @@ def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
     def build_result(*outcomes: Outcome, evidence: str = "", **fields: Any) -> Result:
-        ends, explanation = (
-            (*outcomes, *("passed",) * (4 - len(outcomes))),
-            {"evidence": evidence, "hint": "Think."},
-        )
-        checks = [
-            make.check(
-                f"c{i}",
-                end == "passed",
-                1,
-                end,
-                title=f"does thing {i}",
-                **({} if end == "passed" else explanation),
-            )
-            for i, end in enumerate(ends)
-        ]
-        score = None if "skipped" in outcomes else sum(c.score for c in checks)
-        return make.result(
-            "ada",
-            make.exercise("running_mean", *checks, score=score, **fields),
-            versions={"torch": "2.13.0"},
-        )
+        checks = []
+        for i, outcome in enumerate([*outcomes, *PASSED][:4]):
+            passed = outcome == "passed"
+            texts = {} if passed else {"evidence": evidence, "hint": "Think."}
+            checks.append(make.check(f"c{i}", passed, 1, outcome, title=f"does thing {i}", **texts))
+        score = None if "skipped" in outcomes else sum(check.score for check in checks)
+        graded = make.exercise("running_mean", *checks, score=score, **fields)
+        return make.result("ada", graded, versions={"torch": "2.13.0"})
 
     return build_result
