@@ -23,24 +23,17 @@ SCHEMA = json.loads(
 )
 
 
-def result(student: str = "ada", **changes: object) -> Result:
+def result(**changes: object) -> Result:
     checks = (
         make.check("shape", 1, title="gives as many"),
         make.check("values", 0, 2.5, evidence="→", hint="?"),
     )
-    named = (
-        Diagnosed(
-            id="counts_all",
-            title="You divided by T.",
-            hint="How many?",
-            alternatives=("sum_not_mean",),
-        ),
+    named = Diagnosed(
+        id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)
     )
     lines = (ProvedLine(line=7, edit="a → b"), ProvedLine(line=9, cell=2, line_in_cell=4))
-    exercise = make.exercise("running_mean", *checks, diagnosis=named, lines=lines)
-    return Result(
-        **{**dict(make.result(student, exercise, versions={"python": "3.11"})), **changes}
-    )
+    exercise = make.exercise("running_mean", *checks, diagnosis=(named,), lines=lines)
+    return Result(**{**dict(make.result("ada", exercise)), **changes})
 
 
 EXERCISE = result().model_dump(mode="json")["exercises"][0]
@@ -96,9 +89,6 @@ def of_score(score: int) -> Result:
 
 WRITERS: dict[str, Write] = {
     "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
-    "a durable one": lambda folder, number: write_whole(
-        folder / "deep" / "file", str(number).encode(), durable=True
-    ),
     "a result": lambda folder, number: write_result(of_score(number), folder),
     "pages": lambda folder, number: write_pages(ClassView([of_score(number)]), folder),
 }
