@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.make import COURSE, TINY, copy_course, run
+from tests.make import COURSE, TINY, add, copy_course, edit_text, replace, run
 
 SCRIPT, HANDED_IN = "01_running_mean.py", "2026-12-03T10:00:00.365935-08:00"
 RIGHT = (TINY / "solutions" / "averages" / SCRIPT).read_bytes()
@@ -82,9 +82,13 @@ class Container:
             "PIP_NO_INDEX": "1",
             "PYTHON": str(self.programs / "python"),
         }
-        return subprocess.run(
-            [program], cwd=self.root, env=environment, capture_output=True, text=True, check=False
-        )
+        streams = {"capture_output": True, "text": True}
+        return subprocess.run([program], cwd=self.root, env=environment, check=False, **streams)
+
+    @property
+    def course(self) -> Path:
+        """The folder of the course in the container."""
+        return self.root / "source" / "course"
 
 
 @pytest.fixture(scope="module")
@@ -143,20 +147,20 @@ def is_root() -> None:
 
 def test_it_writes_what_gradescope_specifies(container: Container) -> None:
     results, completed = container.grade({SCRIPT: WRONG})
+    tests = results["tests"]
     assert (completed.returncode, completed.stderr) == (0, "")
     assert results.keys() <= OF_ALL
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
-    assert all(
-        test.keys() == OF_A_TEST and test["status"] in ("passed", "failed")
-        for test in results["tests"]
-    )
-    assert {
-        type(entry[name]) for entry in [results, *results["tests"]] for name in ("score", "output")
-    } == {float, str}
-    assert [test["number"] for test in results["tests"]] == ["1.1", "1.2", "1.3", "1.4"]
-    assert results["score"] == sum(test["score"] for test in results["tests"]) < 4
+    for entry in tests:
+        assert entry.keys() == OF_A_TEST
+        assert entry["status"] in ("passed", "failed")
+        assert "running_mean" not in entry["name"]
+    for entry in [results, *tests]:
+        assert isinstance(entry["score"], float)
+        assert isinstance(entry["output"], str)
+    assert [test["number"] for test in tests] == ["1.1", "1.2", "1.3", "1.4"]
+    assert results["score"] == sum(test["score"] for test in tests) < 4
     assert "isolation: namespaces\nYour code ran in a box of its own" in results["output"]
-    assert "running_mean" not in "".join(test["name"] for test in results["tests"])
 
 
 DRAFTS = {
@@ -168,36 +172,37 @@ DRAFTS = {
 }
 
 
+HAND_INS = {
+    "as a browser calls it": ({"running_mean (1).py": RIGHT}, 4, []),
+    "alone in folders": ({"a/b/solution.py": RIGHT}, 4, []),
+    "the exercise's own file comes first": (
+        DRAFTS,
+        4,
+        [
+            "not graded: draft.py is not graded: another file is of the same exercise",
+            "not graded: averages/draft.py is not graded: another file",
+            "not graded: plot.py has no exercise's name",
+            "1 other file is no script and no notebook",
+        ],
+    ),
+    "what cannot be read": (
+        {"work.zip": b"PK no zip"},
+        None,
+        ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"],
+    ),
+    "nothing": ({}, 0, []),
+    "a text of a word processor": (
+        {"running_mean.docx": b"PK"},
+        None,
+        ["not graded: running_mean.docx is no script and no notebook"],
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("files", "score", "says"),
-    [
-        pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
-        pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
-        pytest.param(
-            DRAFTS,
-            4,
-            [
-                "not graded: draft.py is not graded: another file is of the same exercise",
-                "not graded: averages/draft.py is not graded: another file",
-                "not graded: plot.py has no exercise's name",
-                "1 other file is no script and no notebook",
-            ],
-            id="the exercise's own file comes first",
-        ),
-        pytest.param(
-            {"work.zip": b"PK no zip"},
-            None,
-            ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"],
-            id="what cannot be read",
-        ),
-        pytest.param({}, 0, [], id="nothing"),
-        pytest.param(
-            {"running_mean.docx": b"PK"},
-            None,
-            ["not graded: running_mean.docx is no script and no notebook"],
-            id="a text of a word processor",
-        ),
-    ],
+    HAND_INS.values(),
+    ids=HAND_INS,
 )
 def test_whatever_is_handed_in_is_found_or_named(
     container: Container, files: dict[str, bytes], score: float | None, says: list[str]
@@ -209,40 +214,32 @@ def test_whatever_is_handed_in_is_found_or_named(
     assert files or completed.returncode == 0
 
 
-def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(
-    container: Container,
-) -> None:
+def test_files_of_another_assignment_are_named_and_not_scored(container: Container) -> None:
     """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
-    course = container.root / "source" / "course"
-    rows, checks = course / "course.yaml", course / "grader" / "checks"
-    text, check_text = rows.read_text(), (checks / "test_running_mean.py").read_text()
-    for old, new in (
-        ("averages", "medians"),
-        ("Averages", "Medians"),
-        ("running_mean", "running_median"),
-    ):
-        text, check_text = text.replace(old, new), check_text.replace(old, new)
-    rows.write_text(rows.read_text() + text[text.index("  - id: medians") :])
-    (checks / "test_running_median.py").write_text(check_text)
-    named = "not graded: 01_running_median.py is of Medians, not of this one"
+    course = container.course / "course.yaml"
+    checks = container.course / "grader" / "checks" / "test_running_mean.py"
+    names = ("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")
+    text = edit_text(course.read_text(), *names)
+    course.write_text(course.read_text() + text[text.index("  - id: medians") :])
+    other_checks = checks.read_text().replace("running_mean", "running_median")
+    checks.with_name("test_running_median.py").write_text(other_checks)
+    sentence = "not graded: 01_running_median.py is of Medians, not of this one"
     results, completed = container.grade(
         {"01_running_median.py": b"def running_median(x):\n    return x\n"}
     )
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
-    assert named in results["output"]
+    assert sentence in results["output"]
     assert completed.returncode == 1
     results, _ = container.grade({SCRIPT: RIGHT})
     assert results["score"] == 4
-    assert named in results["output"]
+    assert sentence in results["output"]
 
 
 def test_a_late_submission_loses_its_share_once(container: Container) -> None:
-    course = container.root / "source" / "course" / "course.yaml"
-    dated = course.read_text().replace(
-        "id: averages\n", "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
-    )
-    course.write_text(f"{dated}\nlate: {{per_day: 25%, at_most: 50%}}\n")
+    due = "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
+    replace(container.course / "course.yaml", "id: averages\n", due)
+    add("course.yaml", "\nlate: {per_day: 25%, at_most: 50%}\n")(container.course)
     results, _ = container.grade({SCRIPT: RIGHT})
     assert (sum(test["score"] for test in results["tests"]), results["score"]) == (4, 2)
     assert "2 days late, −50%" in results["output"]
@@ -271,10 +268,8 @@ def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Co
     assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
 
-def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(
-    container: Container,
-) -> None:
-    (container.root / "source" / "course" / "course.yaml").write_text("title: [\n")
+def test_a_fault_of_the_grader_is_not_the_students(container: Container) -> None:
+    (container.course / "course.yaml").write_text("title: [\n")
     results, completed = container.grade({SCRIPT: RIGHT})
     assert completed.returncode == 2
     assert results["output"].startswith(
@@ -284,12 +279,9 @@ def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(
     assert "course.yaml" in completed.stderr
 
 
-def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Container) -> None:
-    checks = container.root / "source" / "course" / "grader" / "checks" / "test_running_mean.py"
-    original = checks.read_text(encoding="utf-8")
-    checks.write_text(
-        original.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8"
-    )
+def test_a_fault_of_a_check_leaves_no_score_to_enter(container: Container) -> None:
+    checks = container.course / "grader" / "checks" / "test_running_mean.py"
+    replace(checks, "x = draw(draw.integer(5, 9))", "x = 1 / 0")
     results, completed = container.grade({SCRIPT: RIGHT})
     assert completed.returncode == 1
     assert not {"score", "tests"} & results.keys()
@@ -301,12 +293,12 @@ def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Con
 
 def test_the_zip_holds_the_grader_and_nothing_of_the_class(built_image: Container) -> None:
     with zipfile.ZipFile(built_image.zip) as archive:
-        names = archive.namelist()
-    assert {
+        names = {*archive.namelist()}
+    assert names > {
         "setup.sh",
         "run_autograder",
         "engine.sha256",
-        "course/solutions/averages/01_running_mean.py",
-    } <= set(names)
+        f"course/solutions/averages/{SCRIPT}",
+    }
     assert not [name for name in names if "overrides" in name or name.endswith(".ipynb")]
     assert stat.S_IMODE(built_image.zip.stat().st_mode) == 0o600

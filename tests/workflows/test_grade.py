@@ -14,7 +14,17 @@ import torch
 from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
 from manyheads.platforms.grade_pull_request import MARK
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG, copy_course, git
+from tests.make import (
+    NOT_OF_THE_COURSE,
+    REPOSITORY,
+    RIGHT,
+    TINY,
+    WRONG,
+    content,
+    copy_course,
+    edit_text,
+    git,
+)
 from tests.workflows.hosted.runner import Job, Run, load_workflow
 from tests.workflows.hosted.service import Service
 
@@ -34,28 +44,17 @@ def publish(folder: Path, bare: Path) -> str:
 
 
 def create_repositories(folder: Path) -> str:
-    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The
-    course's commit.
-    """
-    private, released, repositories = (
-        folder / "private",
-        folder / "released",
-        folder / "repositories" / "school",
-    )
-    private.mkdir()
+    """Make the repositories of the tiny course and of its class, and return the course's commit."""
+    private, repositories = folder / "private", folder / "repositories" / "school"
+    copy_course(TINY, private)
     repositories.mkdir(parents=True)
-    course_paths = [TINY / name for name in ("course.yaml", "solutions", "grader", "exercises")]
-    for source in (
-        *course_paths,
-        *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools")),
-    ):
-        (copy_course if source.is_dir() else shutil.copy)(source, private / source.name)
-    files = [
-        p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts
-    ]
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(REPOSITORY / name, private)
+    shutil.copytree(REPOSITORY / "tools", private / "tools", ignore=NOT_OF_THE_COURSE)
     course = load_course(TINY)
-    hand_over(course, released, bundle(course, files, "@school"))
-    publish(released, repositories / "class.git")
+    files = [TINY / "exercises" / name for name in content(TINY / "exercises")]
+    hand_over(course, folder / "released", bundle(course, files, "@school"))
+    publish(folder / "released", repositories / "class.git")
     commit = publish(private, repositories / "course.git")
     (repositories / "course.git" / "deploy-key").write_text(KEY)
     return commit
@@ -91,52 +90,54 @@ class School:
         fork: bool = False,
         **fields: str,
     ) -> dict[str, Any]:
-        """The event of a pull request with one commit of these texts and links: of a branch, or of
-        a fork.
+        """Return the event of a pull request, from a branch or a fork, with one commit.
+
+        Args:
+            number: its number.
+            changes: the new text of each file, or the target of a link.
+            login: the account that opens it.
+            fork: whether its commit is in a fork.
+            fields: the name of the branch, and other fields of the event.
         """
         work = self.clone()
-        for path, change in changes.items():
-            (work / path).unlink(missing_ok=True)
-            (work / path).parent.mkdir(parents=True, exist_ok=True)
-            (work / path).symlink_to(change) if isinstance(change, Path) else (
-                work / path
-            ).write_text(change)
+        for name, change in changes.items():
+            path = work / name
+            path.unlink(missing_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(change, Path):
+                path.symlink_to(change)
+            else:
+                path.write_text(change)
         git(work, "add", "--all", "--force", ".")
         git(work, "commit", "--quiet", "--allow-empty", "--message", "my attempt")
         head = self.service.heads[number] = git(work, "rev-parse", "HEAD")
         self.service.authors[number] = login
         git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
-        repository = {"full_name": f"{login}/class" if fork else "school/class", "fork": fork}
-        head_of = {"sha": head, "ref": fields.pop("branch", login), "repo": repository}
-        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
-        pull = {"head": head_of, "title": "", "body": "", "number": number, "user": user, **fields}
-        event = {"action": "synchronize", "number": number, "pull_request": pull}
-        return event | {"repository": {"full_name": "school/class"}}
+        pull = {
+            "head": {"sha": head, "ref": fields.pop("branch", login), "repo": {"fork": fork}},
+            "number": number,
+            "user": {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"},
+            **fields,
+        }
+        return {"pull_request": pull, "repository": {"full_name": "school/class"}}
 
     def run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> dict[str, Job]:
-        """A run of the workflow that stands on the default branch."""
-        return self.begin_run(event, name).run_jobs()
-
-    def dispatch(self, number: int) -> dict[str, Job]:
-        """A run that somebody asked for, to grade a pull request again."""
-        repository = {"full_name": "school/class", "default_branch": "main"}
-        return self.run(
-            {"inputs": {"pull_request": str(number)}, "repository": repository}, "workflow_dispatch"
-        )
-
-    def begin_run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
-        """A run that has a folder of its own, and no job yet."""
+        """Run the workflow that stands on the default branch, and return its jobs."""
         workflow = load_workflow(git(self.bare, "show", f"main:{WORKFLOW}"))
         assert name in workflow["on"]
         settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
         holds = {"secrets": {"COURSE_KEY": self.course_key}, "vars": settings}
+        environments = {"grading": holds, "gpu": holds}
         folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
-        run_options = {
-            "device": DEVICE,
-            "environments": {"grading": holds, "gpu": holds},
-            **self.options,
-        }
-        return Run(workflow, name, event, self.service, folder, self.variables, **run_options)
+        options = {"device": DEVICE, "environments": environments, **self.options}
+        run = Run(workflow, name, event, self.service, folder, self.variables, **options)
+        return run.run_jobs()
+
+    def dispatch(self, number: int) -> dict[str, Job]:
+        """Run the workflow as somebody who asks to grade a pull request again."""
+        repository = {"full_name": "school/class", "default_branch": "main"}
+        event = {"inputs": {"pull_request": str(number)}, "repository": repository}
+        return self.run(event, "workflow_dispatch")
 
 
 pytestmark = pytest.mark.journey
@@ -203,15 +204,10 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
     school: School,
 ) -> None:
     school.variables["GPU_RUNNER"] = "gpu-box"
-    correct_event = school.pull_request(1, {SCRIPT: RIGHT})
-    jobs = school.run(correct_event)
+    jobs = school.run(school.pull_request(1, {SCRIPT: RIGHT}))
     assert_ended(jobs, approval="success", gpu="success")
-    assert [job.label for job in jobs.values()] == [
-        "ubuntu-24.04",
-        "ubuntu-24.04",
-        "gpu-box",
-        "ubuntu-24.04",
-    ]
+    hosted = "ubuntu-24.04"
+    assert [job.label for job in jobs.values()] == [hosted, hosted, "gpu-box", hosted]
     comment_text = comment(school, 1)
     assert comment_text.startswith("## Averages: 4 / 4\n")
     assert f"## On the GPU runner \\({DEVICE}\\): 4 / 4\n" in comment_text
@@ -219,36 +215,23 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
     assert jobs["report"].summary == f"{comment_text}\n"
     assert jobs["cpu"].summary.startswith("## Averages: 4 / 4\n")
     (run,) = school.service.check_runs
+    assert (run["head_sha"], run["conclusion"]) == (school.service.heads[1], "success")
     assert run["output"]["summary"] == comment_text
-    assert (run["head_sha"], run["conclusion"]) == (
-        correct_event["pull_request"]["head"]["sha"],
-        "success",
-    )
     assert run["output"]["annotations"] == []
 
     del school.variables["GPU_RUNNER"]
-    wrong_event = school.pull_request(1, {SCRIPT: WRONG})
-    assert_ended(school.run(wrong_event))
+    assert_ended(school.run(school.pull_request(1, {SCRIPT: WRONG})))
     comment_text = comment(school, 1)
     assert comment_text.startswith("## Averages: 2 / 4\n")
     assert "✗ running_mean: You divided by the length of x everywhere.\n" in comment_text
     assert "\n  hint: How many numbers are in the mean at position 0?\n" in comment_text
     assert NO_RUNNER in comment_text
     run = school.service.check_runs[-1]
-    assert (run["head_sha"], run["conclusion"]) == (
-        wrong_event["pull_request"]["head"]["sha"],
-        "failure",
-    )
+    assert (run["head_sha"], run["conclusion"]) == (school.service.heads[1], "failure")
     assert run["output"]["title"] == "2 / 4"
-    cache_names = sorted(
-        path.name.split("-")[0:2]
-        for path in (school.service.repositories.parent / "caches").iterdir()
-    )
-    assert cache_names == [["graded", "cpu"]] * 2 + [
-        ["graded", "gpu"],
-        ["grader", "cpu"],
-        ["grader", "gpu"],
-    ]
+    caches = (school.service.repositories.parent / "caches").iterdir()
+    names = sorted("-".join(path.name.split("-")[:2]) for path in caches)
+    assert names == ["graded-cpu", "graded-cpu", "graded-gpu", "grader-cpu", "grader-gpu"]
     assert remark(school)["path"] == SCRIPT
     assert WRONG.splitlines()[remark(school)["start_line"] - 1] == "def running_mean(x):"
     assert "You divided by the length of x everywhere." in remark(school)["message"]
@@ -271,19 +254,12 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(
 ) -> None:
     ran = tmp_path / "ran"
     program, shell = f"open({str(ran)!r}, 'w').write('ran')\n", f"touch {ran}\n"
-    programs = (
-        "grader/__init__.py",
-        "manyheads/cli/__init__.py",
-        "grader/checks/conftest.py",
-        "conftest.py",
-        "sitecustomize.py",
-        "torch.py",
-        "exercises/averages/conftest.py",
-    )
+    programs = ("grader/__init__.py", "conftest.py", "torch.py", "exercises/averages/conftest.py")
     changes = {
-        WORKFLOW: (REPOSITORY / WORKFLOW)
-        .read_text()
-        .replace("run: sh course/tools/allow-namespaces", f"run: {shell}"),
+        WORKFLOW: edit_text(
+            (REPOSITORY / WORKFLOW).read_text(),
+            ("run: sh course/tools/allow-namespaces", f"run: {shell}"),
+        ),
         ".github/workflows/mine.yml": (
             f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n"
         ),
@@ -385,22 +361,21 @@ def take_away(school: School, event: dict[str, Any]) -> None:
     event["pull_request"]["head"]["sha"] = school.service.heads[6] = "b" * 40
 
 
-COLLECTS = "Collect the exercise files"
 LACKING: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] = {
     "a branch in place of a commit": (
-        lambda s, e: setattr(s, "course_ref", "main"),
+        lambda school, event: setattr(school, "course_ref", "main"),
         "Demand that the course is pinned to a commit",
         "not yours",
     ),
     "a key that opens nothing": (
-        lambda s, e: setattr(s, "course_key", "another"),
+        lambda school, event: setattr(school, "course_key", "another"),
         "Fetch the private course",
         "not yours",
     ),
     "no user namespaces": (forbid_namespaces, "Allow user namespaces", "not yours"),
     "files that cannot be fetched": (
         take_away,
-        COLLECTS,
+        "Collect the exercise files",
         "The files of this pull request could not be read.",
     ),
 }
