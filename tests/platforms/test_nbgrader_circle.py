@@ -1,5 +1,7 @@
-"""nbgrader's own commands, run for real: the whole circle of an assignment, the box grades, traps
-are closed, decisions count once.
+"""Internal: no command can make a hand-in disappear while nbgrader collects it.
+
+All other tests run nbgrader's own commands: the circle of an assignment, a class that sets traps,
+and decisions that count once.
 """
 
 import csv
