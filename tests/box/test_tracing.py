@@ -9,8 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.bias import causal_upper_left
-from torch.nn.attention.flex_attention import flex_attention
 
 from manyheads.box.worker.answer_call import execute
 from manyheads.box.worker.messages import (
@@ -288,14 +286,25 @@ class OwnTensor(Tensor):
     """A student's own kind of tensor."""
 
 
+# importing these two takes two seconds, which every process that collects tests would spend
+def causal_bias() -> Tensor:
+    from torch.nn.attention.bias import causal_upper_left
+
+    return causal_upper_left(5, 5)
+
+
+def attend_flexibly(*arguments, **options) -> Tensor:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention(*arguments, **options)
+
+
 WAYS = {
-    "a mask that is an object": lambda: F.scaled_dot_product_attention(
-        Q, Q, Q, causal_upper_left(5, 5)
-    ),
-    "its table": lambda: causal_upper_left(5, 5)._materialize(),
+    "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_bias()),
+    "its table": lambda: causal_bias()._materialize(),
     "a tensor of a class of one's own": lambda: OwnTensor(Q) + 0,
     "a view as such a class": lambda: Q.as_subclass(OwnTensor) + 0,
-    "attention with a function for scores": lambda: flex_attention(
+    "attention with a function for scores": lambda: attend_flexibly(
         Q, Q, Q, lambda s, b, h, i, j: s + i - j
     ),
     "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
@@ -337,7 +346,7 @@ OPERATIONS_SEEN: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Operation
         lambda o: o.made == (15,) and "twice" not in o.kernels,
     ),
     "fused attention with a mask that is an object": (
-        lambda x: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+        lambda x: F.scaled_dot_product_attention(Q, Q, Q, causal_bias()),
         lambda o: o.fused,
     ),
 }

@@ -198,6 +198,7 @@ KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
 }
 # candidates of lines are edits, and have a limit of their own
 PACKAGES = ("judge", "submission", "diagnosis")
+DASK = "manyheads.judge.dask_cluster"  # takes no source, and two seconds to import
 
 
 def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
@@ -206,6 +207,7 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
         module
         for package in PACKAGES
         for module in iter_modules([ENGINE / package], f"manyheads.{package}.")
+        if module.name != DASK
     ):
         for name, function in vars(import_module(info.name)).items():
             if (
