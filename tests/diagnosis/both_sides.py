@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
 
+import pytest
+
 from manyheads.box.connection import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
@@ -75,6 +77,12 @@ class Sides:
     def both_results(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
         """What `course grade` says of it, and what `course check` says."""
         return self.grade_attempt(id_, attempt), self.home(id_, attempt)
+
+
+@pytest.fixture(scope="session")
+def sides(box: Box, tiny: Course) -> Sides:
+    """Return both sides, without a search for the line that is wrong."""
+    return Sides(box, tiny)
 
 
 def names(result: ExerciseResult) -> list[str]:

@@ -6,20 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.connection import Box
 from manyheads.course import Course, load_course
-from tests.diagnosis.both_sides import Sides
+from tests.diagnosis.both_sides import sides  # noqa: F401
 
 
 @pytest.fixture(scope="session")
 def course(repository: Path) -> Course:
     """The real course."""
     return load_course(repository)
-
-
-@pytest.fixture(scope="session")
-def sides(box: Box, tiny: Course) -> Sides:
-    """What a student's machine and the grading say of a text, without a search for the line that is
-    wrong.
-    """
-    return Sides(box, tiny)
