@@ -147,12 +147,3 @@ def test_a_title_that_speaks_of_a_root_has_mutants_that_take_one(
         for mutant in mutants_of(banks[name], id_):
             scale = scale_of(mutant)
             assert ("sqrt" in scale or "** 0.5" in scale) == takes_a_root
-
-
-@pytest.mark.parametrize("exercise", ["causal_mask", "self_attention"])
-def test_no_exercise_with_one_head_is_told_of_several(banks: Banks, exercise: str) -> None:
-    bank = banks[exercise]
-    ids = {mutant.id for mutant in bank.mutants}
-    of_scores = [id_ for id_ in ids if id_.startswith(("scale_", "softmax_", "mask_", "scores_"))]
-    assert of_scores
-    assert [id_ for id_ in of_scores if "heads" in bank.texts[id_].title] == []

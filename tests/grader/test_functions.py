@@ -672,21 +672,30 @@ def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
 EXERCISES = load_course(REPOSITORY).exercises
 
 
-def emptied_solution(exercise: Exercise, classes: bool) -> str:
-    """The solution with a docstring in place of each body, of a class or of its methods."""
+def emptied_solution(exercise: Exercise, emptied: tuple[type[ast.stmt], ...]) -> str:
+    """Return the solution with a docstring in place of each body of these kinds."""
     tree = ast.parse(exercise.solution.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) or (classes and isinstance(node, ast.ClassDef)):
+        if isinstance(node, emptied):
             node.body = ast.parse('"""Later."""').body
     return ast.unparse(tree)
 
 
-@pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
+@pytest.mark.parametrize(
+    ("exercise", "emptied"),
+    [
+        *(pytest.param(exercise, (ast.FunctionDef,), id=exercise.id) for exercise in EXERCISES),
+        *(
+            pytest.param(exercise, (ast.FunctionDef, ast.ClassDef), id=f"{exercise.id}: no methods")
+            for exercise in EXERCISES
+            if exercise.id in ("self_attention", "sdpa_equivalence")
+        ),
+    ],
+)
 def test_nothing_written_is_named_and_nothing_else_is(
-    sides: Sides, exercise: Exercise, classes: bool
+    sides: Sides, exercise: Exercise, emptied: tuple[type[ast.stmt], ...]
 ) -> None:
-    graded, checked = sides.both_results(exercise.id, emptied_solution(exercise, classes))
+    graded, checked = sides.both_results(exercise.id, emptied_solution(exercise, emptied))
     assert (graded.score, names(graded)) == (0, ["stub_untouched"])
     assert [(d.id, d.title) for d in checked.diagnosis] == [
         ("stub_untouched", graded.diagnosis[0].title)

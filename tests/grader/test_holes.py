@@ -272,6 +272,13 @@ def keeping_variants(exercise: str) -> dict[str, Changes]:
     return variants
 
 
+# One check asks all modules for this, so only two are tried with each way to keep something.
+ALL_KEEPINGS = {"self_attention", "sdpa_equivalence"}
+KEEPINGS_OF_EACH = {
+    "the mask of the first call",
+    "a count of its calls",
+    "dropout at work after training",
+}
 # where one check judges all that is dropped
 DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}
 ASKED = "        B, T_q, _ = x.shape\n"
@@ -492,6 +499,7 @@ HOLES = [
         )
         for title, code in MEASURE.items()
         for call in ("module(x)", "module.forward(x)")
+        if call == "module(x)" or "rounding" in title
     ),
     *(
         (
@@ -530,6 +538,7 @@ HOLES = [
         ("an instance that keeps", e, title, c, expected_check(e, c), "moves")
         for e in CAUSAL
         for title, c in keeping_variants(e).items()
+        if e in ALL_KEEPINGS or title in KEEPINGS_OF_EACH
     ),
     *(
         (
