@@ -200,9 +200,10 @@ def filled(scores: str, weights: str) -> Case:
     )
 
 
-def cached(cache: str, axis: int, named: str = "cache_wrong_axis") -> Case:
+def cached(cache: str, axis: int) -> Case:
     """Return the other kv_cache with a cache of this shape, joined along this axis."""
-    return Case(named, {HEADS_APART: cache, "dim=1)": f"dim={axis})"}, OTHER)
+    changes = {HEADS_APART: cache, "dim=1)": f"dim={axis})"}
+    return Case("cache_wrong_axis" if axis != 1 else "", changes, OTHER, correct=axis == 1)
 
 
 CASES: dict[str, dict[str, Case]] = {
@@ -1321,8 +1322,8 @@ CASES: dict[str, dict[str, Case]] = {
         "even for odd": Case("refuses_allowed", {"if hd % 2:": "if not hd % 2:"}),
     },
     "kv_cache": {
-        "the tokens' axis, heads apart": cached(HEADS_APART, 1, ""),
-        "the tokens' axis": cached("each.view(B, T, C)", 1, ""),
+        "the tokens' axis is right, heads apart": cached(HEADS_APART, 1),
+        "the tokens' axis is right": cached("each.view(B, T, C)", 1),
         "the heads' axis": cached(HEADS_APART, 2),
         "the batch's axis, heads apart": cached(HEADS_APART, 0),
         "the channels' axis": cached("each.view(B, T, C)", -1),
