@@ -363,6 +363,7 @@ def test_the_example_of_the_docs_is_read(repository, tmp_path):
         ("2026-11-20 10:11:12 +0100", "2026-11-20T09:11:12"),
         ("2026-10-25 02:30", "2026-10-25T01:30:00"),  # shown twice: the later
         ("2100-12-31 23:59:59Z", "2100-12-31T23:59:59"),
+        (f"{'2026-12-01 18:00':100}", "2026-12-01T17:00:00"),
     ],
 )
 def test_a_date_is_a_moment(text, iso):
@@ -401,6 +402,7 @@ def test_a_moment_is_read_as_it_is_shown(clock, zone):
         "0001-01-01 00:00 +14",
         "２０２６-12-01 18:00Z",
         "2026-12-01 18:00" + " " * 1000 + "Z",
+        f"{'2026-12-01 18:00':101}",
     ],
 )
 def test_a_text_of_another_form_is_no_moment(text):
@@ -416,6 +418,11 @@ def test_any_text_is_a_moment_or_a_valueerror(text, zone):
             moment(text, zone)
     else:
         assert 1990 <= when.year <= 2100
+
+
+def test_a_moment_is_shown_in_utc_if_its_zone_is_not_known():
+    when = datetime(2026, 12, 1, 17, tzinfo=UTC)
+    assert shown_moment(when, "Nowhere") == shown_moment(when) == "2026-12-01 17:00 UTC"
 
 
 def test_a_platform_may_write_an_hour_that_clocks_skip():
@@ -483,7 +490,7 @@ def test_each_day_by_the_local_clock_costs_its_share(deadline, days_later, secon
             "2026-10-25T01:10Z",
             "40 minutes after 02:30: 1 day late",  # an hour that is shown twice
         ),
-        ("2026-10-26 20:00", "2026-10-28 20:01", "2 days 1 minute after 20:00: 3 days late"),
+        ("2026-10-26 20:00", "2026-10-28 20:01:05", "2 days 1 minute after 20:00: 3 days late"),
     ],
 )
 def test_a_delay_is_told_in_its_two_largest_units(deadline, handed_in, words):
