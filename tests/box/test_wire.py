@@ -1,9 +1,12 @@
 """A message arrives as it was sent, in one piece or in many, and half of one does not arrive."""
 
 import io
+import json
 import math
+import struct
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,3 +65,57 @@ def test_a_message_has_only_what_its_sender_has_set() -> None:
     equal_to_its_default: Any = 0  # which is False
     body = wire.to_body(Call("double", second=equal_to_its_default), [])
     assert body == {"$": "Call", "subject": "double", "second": 0}
+
+
+X = torch.ones(3, dtype=torch.float64)
+
+
+def test_the_numbers_of_a_message_are_aligned() -> None:
+    for length in range(8):
+        assert len(wire.encode(Call("f" * length, (X,)))) % X.itemsize == 0
+
+
+class HostileTensor(Tensor):
+    """A subclass whose methods must not be called."""
+
+    def detach(self) -> Tensor:
+        raise AssertionError("its code was called")
+
+
+def test_a_subclass_of_tensor_is_sent_without_its_code() -> None:
+    message = wire.decode(wire.encode(Call("f", (X.as_subclass(HostileTensor),))))
+    assert isinstance(message, Call)
+    (received,) = message.args
+    assert type(received) is Tensor
+    assert torch.equal(received, X)
+
+
+def payload_of(shape: list[int], byte_count: int) -> bytearray:
+    """A message with one tensor of float32, whose header says this of it."""
+    entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, byte_count]}
+    header = json.dumps({"__metadata__": {"body": "null"}, "t0": entry}).encode()
+    return bytearray(struct.pack("<Q", len(header)) + header + bytes(byte_count))
+
+
+@pytest.mark.parametrize(
+    ("shape", "byte_count"),
+    [([1] * 64, 4), ([0] * 64, 0), ([(1 << 40) - 1, 0], 0), ([], 4)],
+)
+def test_a_tensor_has_the_shape_in_the_header(shape: list[int], byte_count: int) -> None:
+    body, (tensor,) = wire.unpack(payload_of(shape, byte_count))
+    assert (body, list(tensor.shape)) == (None, shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "byte_count"),
+    [
+        pytest.param([1] * 65, 4, id="too many axes"),
+        pytest.param([1 << 40, 0], 0, id="a long axis"),
+        pytest.param([-1, -1], 4, id="a negative size"),
+        pytest.param([2], 4, id="too few bytes"),
+        pytest.param([1], 8, id="too many bytes"),
+    ],
+)
+def test_a_tensor_of_an_impossible_size_is_refused(shape: list[int], byte_count: int) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        wire.unpack(payload_of(shape, byte_count))
