@@ -31,6 +31,7 @@ NUMBERS = '("f", [draw(5, 1)]), ("f", [draw(5, 40)])'
 ONES = '("f", [torch.ones(5, 7)]), ("f", [draw(5, 7)])'
 SIZES = '("f", [1]), ("f", [30])'
 COUNTS = '("f", [2, 3]), ("f", [4, 5])'
+ROWS = '("f", [torch.arange(5).flip(0), draw(5, 7)])'
 TOKENS = '("f", [draw(9, 40, scale=0.2)])'
 
 
@@ -58,7 +59,7 @@ def outcome_of(tmp_path):
         file.write_text(CHECK.format(use, calls) + more)
         subject = runner(attempt, LocalRecordingRunner)
         run = CheckRun(subject, runner(reference, LocalRunner), b"secret", ("f", str(seed)))
-        (outcome,) = HiddenChecks([file]).run(file, run)
+        outcome, *_ = HiddenChecks([file]).run(file, run)
         assert all(exchange.check == "answers" for exchange in subject.transcript)
         return outcome
 
@@ -179,6 +180,10 @@ def product(a, b):
     return a * b
 
 
+def look_up(indices, table):
+    return table[indices].cumsum(-1)
+
+
 @cases(
     "calls, reference, attempt, outcome",
     {
@@ -219,6 +224,8 @@ def product(a, b):
         "a wrong count": (COUNTS, product, "lambda a, b: a + b", "passed"),
         "a count that is right for one input": (COUNTS, product, "lambda a, b: 6", "failed"),
         "a number in place of a list": (COUNTS, "lambda a, b: [a, b]", product, "failed"),
+        "the right rows of a table": (ROWS, look_up, look_up, "passed"),
+        "the first rows of a table": (ROWS, look_up, "lambda i, x: x[i * 0]", "failed"),
         "another list": (COUNTS, "lambda a, b: [a, b]", "lambda a, b: [b, 2 * a]", "passed"),
     },
 )
@@ -254,6 +261,7 @@ COMPARES = (
         "zeros, which end a little later": (EndsAfter(2), ZEROS),
         "the right numbers": (attend, ""),
         "scores without a softmax": ("lambda x: x @ x.mT @ x", ""),
+        "each number by itself": ("lambda x: 2 * x", ""),
         "the best value alone": ("lambda x: x[(x @ x.flip(-1).mT).argmax(-1)]", ""),
     },
 )
@@ -265,6 +273,7 @@ def test_an_answer_compares_if_the_reference_does(outcome_of, attempt, evidence)
             evidence,
             "",
         )
+        assert outcome.trivial_answer == (evidence == COMPARES)
 
 
 def test_an_attempt_that_answers_only_without_numbers_does_not_pass(outcome_of):
@@ -314,6 +323,62 @@ def test_a_precondition_of_a_function_holds_for_every_check_that_calls_it(
     assert outcome.outcome == ("failed" if evidence else "passed")
 
 
+FAILING = """
+from manyheads.box.worker.messages import Build
+from manyheads.checks import expect
+
+
+@check(points=1, layer=Layer.VALUES)
+def test_fails():
+    "fails"
+    expect(False, "no")
+"""
+
+
+def attend_or_add(x):
+    """The right answer to tokens, and no weights in a batch, as the precondition asks for."""
+    return attend(x) if x.dim() == 2 else x.cumsum(-2).sin() + x.mean(-2, keepdim=True)
+
+
+class Attend(nn.Module):
+    def forward(self, x):
+        return attend(x)
+
+
+class AttendOrAdd(nn.Module):
+    def forward(self, x):
+        return attend_or_add(x)
+
+
+@cases(
+    "calls, reference, attempt, outcome",
+    {
+        "right": (TOKENS, attend, attend_or_add, "passed"),
+        "wrong in one call": (
+            f'{TOKENS}, ("f", [draw(2, 4)])',
+            attend,
+            "lambda x: attend_or_add(x) * (2 if len(x) == 2 else 1)",
+            "failed",
+        ),
+        "right in training alone, where they may be random": (
+            TOKENS.replace('"f"', 'Build("f", training=True)'),
+            Attend,
+            AttendOrAdd,
+            "failed",
+        ),
+    },
+)
+def test_beside_a_failed_check_a_precondition_holds_unless_all_answers_are(
+    outcome_of, calls, reference, attempt, outcome
+):
+    more = FAILING + PRECONDITION
+    if reference is Attend:
+        more = more.replace('"f", torch', 'Build("f"), torch')
+    result = outcome_of(calls, reference, attempt, more=more)
+    assert (result.outcome, result.fault) == (outcome, "")
+    assert result.evidence == ("nothing is weighed" if outcome == "failed" else "")
+
+
 def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of):
     calls = '("f", [draw(5, 7)]), ("g", [draw(5, 7)])'
     attempt = {"f": cumulate, "g": torch.zeros_like}
@@ -321,15 +386,40 @@ def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of):
     assert outcome.evidence == ZEROS.replace("f", "g", 1)
 
 
-def test_a_right_attempt_is_asked_nothing_more(outcome_of):
+@cases("calls, right", {"of numbers": (NUMBERS, cumulate), "of sizes": (SIZES, lower)})
+def test_a_right_attempt_is_asked_nothing_more(outcome_of, calls, right):
     inputs = []
 
     def count_inputs(x):
         inputs.append(x)
-        return cumulate(x)
+        return right(x)
 
-    outcome_of(NUMBERS, cumulate, count_inputs)
+    assert outcome_of(calls, right, count_inputs).outcome == "passed"
     assert len(inputs) == 2
+
+
+@cases(
+    "calls, function, enough",
+    {
+        "one that informs": (TOKENS, attend, 1),
+        "eight that do not": ('("f", [draw(5, 40)])', cumulate, 8),
+    },
+)
+def test_the_reference_is_asked_for_more_answers_to_no_more_calls_than(
+    outcome_of, calls, function, enough
+):
+    inputs = []
+
+    def count_inputs(x):
+        inputs.append(x)
+        return function(x)
+
+    input_counts = []
+    for call_count in (enough, enough + 2):
+        inputs.clear()
+        outcome_of(", ".join([calls] * call_count), count_inputs, function)
+        input_counts.append(len(inputs))
+    assert input_counts[0] == input_counts[1] > 4 * enough
 
 
 def refuse(x):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+import torch
 
 from manyheads.box.worker.messages import Build, Call, Raised, Reply
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
@@ -222,6 +223,30 @@ def with_check(recording, id_: str, **changes: object):
 def right_namespace():
     """The names of a right attempt."""
     return namespace_of(TINY / "grader/right/running_mean/loop.py")
+
+
+def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(recording):
+    result = check_namespace(recording, {"running_mean": torch.zeros_like})
+    (shape,) = (check for check in result.checks if check.id == "shape")
+    assert (shape.outcome, shape.function) == ("failed", "running_mean")
+    assert shape.evidence == "running_mean gives 0 in every place, whatever it is given"
+
+
+@pytest.mark.parametrize("is_trivial", [True, False])
+def test_further_answers_are_asked_for_only_if_the_first_one_may_be_trivial(
+    recording, right_namespace, is_trivial
+):
+    inputs = []
+
+    def attempt(x):
+        inputs.append(x)
+        answer = right_namespace["running_mean"](x)
+        return 0 * answer if is_trivial or len(x) == 9 else answer
+
+    check_namespace(recording, {"running_mean": attempt})
+    (condition,) = recording.conditions
+    (further_input,) = condition.calls[1].args
+    assert any(torch.equal(x, further_input) for x in inputs) is is_trivial
 
 
 def test_a_recorded_call_of_no_check_is_not_compared(recording, mutants):
