@@ -15,11 +15,14 @@ from manyheads.box.worker.messages import (
     Reply,
 )
 from manyheads.diagnosis.fingerprint import (
+    LARGEST,
+    TensorFingerprint,
     comparable_fingerprint,
     fingerprint_of,
     has_no_numbers,
     is_comparable,
     replies_agree,
+    tensor_fingerprint,
 )
 from tests.make import cases
 
@@ -109,6 +112,13 @@ def test_a_square_is_told_from_the_shapes_on_the_way(sizes, shapes, square):
         operations=Operations(fused=False, shapes=shapes),
     )
     assert fingerprint_of(reply).square is square
+
+
+def test_a_tensor_that_is_too_large_has_only_its_number_of_values():
+    tensor = X[0, :1].expand(LARGEST + 1)
+    assert tensor_fingerprint(tensor) == TensorFingerprint(
+        "tensor", (LARGEST + 1,), f"{LARGEST + 1} numbers", (0.0, 0.0, 0.0)
+    )
 
 
 def test_the_attributes_of_a_module_stand_beside_its_state_if_some_are_asked_for():
