@@ -1,5 +1,7 @@
 """The function that a failure belongs to, and its evidence in a result."""
 
+from dataclasses import replace
+
 import pytest
 
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
@@ -8,12 +10,20 @@ from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange, LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.bank import diagnosis_of
+from manyheads.diagnosis.evidence import REFUSES, UNDIVIDED
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.attribute_public_replies import FunctionVerdict
-from manyheads.judge.attribution import HiddenRun, assemble, check_result, function_result
+from manyheads.judge.attribution import (
+    HiddenRun,
+    assemble,
+    assemble_uncalled,
+    check_result,
+    function_result,
+)
 from manyheads.judge.public_calls import PublicCalls, ask_public_calls, name_misconceptions
 from manyheads.submission import Source
-from manyheads.submission.source import NO_TEXT
+from manyheads.submission.source import NO_TEXT, UNTOUCHED
 from tests.make import REPOSITORY, cases
 
 REPLIES = {
@@ -58,7 +68,9 @@ def test_a_function_that_fails_only_a_hidden_check_is_wrong(running_mean):
     exchanges = [Exchange(id_, Call("running_mean"), REPLIES["wrong"]) for id_ in ("a", "check")]
     hidden = HiddenRun([passed, FAILED], exchanges, {}, lambda exchange: False)
     source = Source("a.py", "def running_mean(x): return x\n")
-    (function,) = assemble(running_mean, source, None, None, hidden=hidden).functions
+    result = assemble(running_mean, source, None, None, hidden=hidden)
+    (function,) = result.functions
+    assert result.digest == source.digest[:12]
     assert (function.state, function.check, function.evidence) == ("wrong", "check", "It is 3.")
 
 
@@ -67,6 +79,57 @@ def result_at_home(exercise, attempt, source):
     dictionary, runner = read(exercise.fingerprints), LocalRecordingRunner(attempt)
     replies = ask_public_calls(PublicCalls(dictionary, runner), source, exercise)
     return assemble(exercise, source, dictionary, replies, name_misconceptions(replies))
+
+
+def refuse(x):
+    raise ValueError("no")
+
+
+@pytest.mark.recorded
+@cases(
+    "public, check_id, suspect, ids",
+    {
+        "a new one": ("counts_all", "check", "empty_unchecked", ["counts_all", "empty_unchecked"]),
+        "the same one": ("counts_all", "check", "counts_all", ["counts_all"]),
+        "one of the same guard": (REFUSES, "check", UNDIVIDED, [REFUSES]),
+        "one beside an untouched stub": (
+            UNTOUCHED,
+            "check",
+            "counts_all",
+            ["counts_all", UNTOUCHED],
+        ),
+        "one of a check that the first one explains": (
+            "counts_all",
+            "values",
+            "sum_not_mean",
+            ["counts_all"],
+        ),
+    },
+)
+def test_to_what_public_replies_show_a_hidden_check_adds(
+    running_mean, public, check_id, suspect, ids
+):
+    dictionary = read(running_mean.fingerprints)
+    calls = PublicCalls(dictionary, LocalRecordingRunner({"running_mean": refuse}))
+    replies = ask_public_calls(calls, NO_TEXT, running_mean)
+    outcome = replace(FAILED, id=check_id, suspect=suspect, function="running_mean")
+    hidden = HiddenRun([outcome], [], {}, lambda exchange: False)
+    diagnosis = diagnosis_of(load_bank(running_mean).texts, public)
+    result = assemble(running_mean, NO_TEXT, dictionary, replies, diagnosis, hidden=hidden)
+    assert [diagnosed.id for diagnosed in result.diagnosis] == ids
+    (function,) = result.functions
+    assert (function.state, function.check) == ("wrong", "gives as many numbers as it gets")
+
+
+@pytest.mark.parametrize("hint", ["Count.", ""])
+def test_an_attempt_that_is_not_begun_has_the_hint_of_the_exercise_if_it_has_one(
+    running_mean, hint
+):
+    exercise = replace(running_mean, row=running_mean.row.model_copy(update={"hint": hint}))
+    result = assemble_uncalled(exercise, NO_TEXT, [FAILED], UNTOUCHED)
+    (diagnosed,) = result.diagnosis
+    usual_hint = load_bank(running_mean).texts[UNTOUCHED].hints[0]
+    assert (diagnosed.hint, result.max_score) == (hint or usual_hint, 1)
 
 
 @pytest.mark.recorded
@@ -159,6 +222,7 @@ def test_a_suggestion_is_complete_beside_a_long_message():
     source = Source("a.py", "")
     assert check_result(outcome, "mean", source, evidence).evidence == evidence
     assert check_result(outcome, "mean", source).evidence == outcome.evidence
+    assert len(check_result(outcome, "mean", source, "m" * 3 * LIMIT).evidence) <= 2 * LIMIT
 
 
 def test_lines_in_the_evidence_of_a_notebook_are_lines_of_its_cells():

@@ -264,6 +264,20 @@ def test_a_check_without_recorded_answers_is_left_to_the_grading(recording, righ
     assert result.is_done
 
 
+@pytest.mark.parametrize("fails_it", [True, False])
+def test_a_hidden_check_is_no_news_if_the_mutant_of_the_misconception_fails_it(
+    recording, mutants, fails_it
+):
+    (index,) = (i for i, mutant in enumerate(recording.mutants) if mutant.id == "counts_all")
+    kills = list(recording.kills)
+    kills[index] = "".join(str(int(fails_it or id_ == "values")) for id_ in recording.hidden)
+    hidden_check = with_check(recording, "gradients", oracle_uses=())
+    (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
+    result = check_namespace(replace(hidden_check, kills=tuple(kills)), mutant.namespace)
+    assert names(result) == ["counts_all"]
+    assert result.unseen_checks == (() if fails_it else ("lets gradients through",))
+
+
 def test_the_last_check_runs_only_if_all_others_pass(recording, mutants, right_namespace):
     last_check = recording.visible[-1]
     changed = with_check(recording, last_check.id, is_last=True)
