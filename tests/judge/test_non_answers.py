@@ -54,14 +54,15 @@ def outcome_of(tmp_path):
         seed=0,
         more="",
         use="must_return()",
+        check="answers",
     ):
         file = tmp_path / "test_form.py"
         file.write_text(CHECK.format(use, calls) + more)
         subject = runner(attempt, LocalRecordingRunner)
         run = CheckRun(subject, runner(reference, LocalRunner), b"secret", ("f", str(seed)))
-        outcome, *_ = HiddenChecks([file]).run(file, run)
-        assert all(exchange.check == "answers" for exchange in subject.transcript)
-        return outcome
+        outcomes = {outcome.id: outcome for outcome in HiddenChecks([file]).run(file, run)}
+        assert all(exchange.check in outcomes for exchange in subject.transcript)
+        return outcomes[check]
 
     return outcome_of
 
@@ -377,6 +378,15 @@ def test_beside_a_failed_check_a_precondition_holds_unless_all_answers_are(
     result = outcome_of(calls, reference, attempt, more=more)
     assert (result.outcome, result.fault) == (outcome, "")
     assert result.evidence == ("nothing is weighed" if outcome == "failed" else "")
+
+
+def test_a_check_that_fails_by_itself_keeps_its_evidence_beside_trivial_answers(outcome_of):
+    more = FAILING.replace("():", "(attempt):").replace(
+        "    expect", "    attempt.call('f', torch.ones(2, 5))\n    expect"
+    )
+    for check, evidence in (("answers", ZEROS), ("fails", "no")):
+        outcome = outcome_of(NUMBERS, cumulate, torch.zeros_like, more=more, check=check)
+        assert (outcome.outcome, outcome.evidence) == ("failed", evidence)
 
 
 def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of):

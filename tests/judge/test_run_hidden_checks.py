@@ -7,11 +7,12 @@ import sys
 import pytest
 import torch
 
+from manyheads.box.connection import AttemptEnded, End
 from manyheads.checks.hidden_check import FAILED_ITSELF
-from manyheads.checks.runner import LocalRecordingRunner, LocalRunner
+from manyheads.checks.runner import LocalRecordingRunner, LocalRunner, namespace_of
 from manyheads.course import load_course
 from manyheads.judge.collect_checks import CheckRun, GraderFault, collect_checks
-from manyheads.judge.run_hidden_checks import HiddenChecks
+from manyheads.judge.run_hidden_checks import Catalogue, HiddenChecks
 from tests.make import cases, read_table, run
 
 CHECKS = '''
@@ -88,6 +89,41 @@ def test_the_outcome_of_a_check_depends_on_how_it_ends(tmp_path):
     assert "ZeroDivisionError" in outcomes["is_wrong_itself"].fault
     assert not outcomes["passes"].fault
     assert checks.run(file, run) == results, "a second run is equal"
+    assert checks.run(file, run, only=["fails"]) == [outcomes["fails"]]
+
+
+class EndedRunner(LocalRecordingRunner):
+    """Its process has ended."""
+
+    def __init__(self, end):
+        super().__init__({})
+        self.end = end
+
+    def execute_all(self, questions):
+        return [AttemptEnded(self.end, "It ended.") for _ in questions]
+
+
+@pytest.mark.parametrize(("end", "outcome"), [(End.TIMEOUT, "timeout"), (End.CRASHED, "crashed")])
+def test_the_end_of_the_process_is_the_outcome_of_the_checks_that_ask_it(tmp_path, end, outcome):
+    file = tmp_path / "test_endings.py"
+    file.write_text(CHECKS)
+    run = CheckRun(EndedRunner(end), LocalRunner({}), b"s", ("exercise",))
+    passes, fails, *_ = HiddenChecks([file]).run(file, run)
+    assert (passes.outcome, passes.evidence) == (outcome, "It ended.")
+    assert (fails.outcome, fails.evidence) == ("failed", "seen")
+
+
+def test_a_catalogue_judges_trusted_code_of_a_course(tiny, running_mean):
+    catalogue = Catalogue(tiny)
+    assert catalogue.conditions(running_mean) == {}
+    right = namespace_of(running_mean.solution)
+    for reference in (
+        catalogue.reference(running_mean),
+        catalogue.remembering_reference(running_mean),
+    ):
+        attempt = LocalRecordingRunner(right)
+        outcomes = catalogue.run(running_mean, attempt, reference, b"s", only=["values"])
+        assert [(outcome.id, outcome.outcome) for outcome in outcomes] == [("values", "passed")]
 
 
 REFUSED = read_table("judge/refused_checks.yaml")
