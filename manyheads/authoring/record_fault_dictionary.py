@@ -374,7 +374,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 
 
 class _LabelledPrograms:
-    """Right attempts, wrong attempts and mutants, with what the hidden checks say of each.
+    """Right attempts, wrong attempts and mutants, with the hidden checks that each fails.
 
     The oracles of the visible checks are chosen by them.
 
@@ -399,7 +399,7 @@ class _LabelledPrograms:
         """Add the right attempts.
 
         Returns:
-            The fields of replies in which one of them differs from the reference, each with the
+            The reply fields in which a right attempt differs from the reference, each with the
             index of its call. No check compares them.
         """
         disputed = set[tuple[int, ReplyField]]()

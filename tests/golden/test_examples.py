@@ -32,7 +32,8 @@ from manyheads.report.score_exports import FORMATS
 from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 
-pytestmark = pytest.mark.recorded
+# twenty students are graded for the first test, which takes minutes on a busy machine
+pytestmark = [pytest.mark.recorded, pytest.mark.timeout(1200)]
 
 HERE = Path(__file__).parent
 IF_MEANT = "if it is meant: python tests/golden/test_examples.py FOLDER"
