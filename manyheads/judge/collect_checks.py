@@ -8,9 +8,11 @@ the reference and the drawn inputs (`CheckRun`) in place of pytest's fixtures.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
@@ -29,6 +31,7 @@ from .attempt_runner import ReplayCache
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "PRECONDITIONS"  # the name of the dict of preconditions in a file of checks
+_PERSONAL_OPTIONS = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 _OPTIONS = (
     "--collect-only -c /dev/null --disable-plugin-autoload --import-mode=importlib -p "
     "no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p "
@@ -134,6 +137,19 @@ class Check:
         return function(**arguments)
 
 
+@contextmanager
+def no_personal_options() -> Iterator[None]:
+    """Set aside the variables by which a person's shell adds options to each run of pytest.
+
+    Plugins that such options are for may be missing here, and pytest would end with an error.
+    """
+    own = {name: os.environ.pop(name) for name in _PERSONAL_OPTIONS if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(own)
+
+
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
     """Return for each file its checks, in their order, without checks for another device.
 
@@ -154,7 +170,8 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
             del sys.modules[name]
     collector, folder = _Collector(device), files[0].parent
     folders_of_pytest = [f"--rootdir={folder}", f"--confcutdir={folder}"]
-    status = pytest.main([*_OPTIONS, *folders_of_pytest, *map(str, files)], plugins=[collector])
+    with no_personal_options():
+        status = pytest.main([*_OPTIONS, *folders_of_pytest, *map(str, files)], plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
         raise GraderFault(

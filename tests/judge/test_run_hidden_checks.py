@@ -1,5 +1,6 @@
 """How a check ends is what the attempt did, or a fault of the check's author."""
 
+import os
 import re
 import signal
 import sys
@@ -265,6 +266,15 @@ def test_pytest_timeout_ends_a_check_that_never_ends_by_hand(tiny_copy):
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     output = byhand.stdout + byhand.stderr
     assert (byhand.returncode, "Timeout" in output) == (1, True), output
+
+
+@pytest.mark.parametrize("variable", ["PYTEST_ADDOPTS", "PYTEST_PLUGINS"])
+def test_options_of_a_persons_shell_do_not_reach_the_checks(tiny, monkeypatch, variable):
+    options = {"PYTEST_ADDOPTS": "-rfE", "PYTEST_PLUGINS": "not_installed_here"}
+    monkeypatch.setenv(variable, options[variable])
+    (exercise,) = tiny.exercises
+    assert collect_checks([exercise.checks])[exercise.checks]
+    assert os.environ[variable] == options[variable]
 
 
 def test_a_missing_file_of_checks_is_named(tiny_copy, capfd):

@@ -17,7 +17,7 @@ import pytest
 from ...course import Course, Exercise
 from ...diagnosis import load_bank
 from ...files import CourseFault
-from ...judge.collect_checks import points_fault
+from ...judge.collect_checks import no_personal_options, points_fault
 from ...judge.run_hidden_checks import Catalogue
 from .plugin import NOTHING
 
@@ -139,7 +139,8 @@ def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
         KeyboardInterrupt: The run was interrupted.
     """
     board = Board(show_line)
-    status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
+    with no_personal_options():
+        status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
     if board.fault:
         raise CourseFault(board.fault)
     if status == pytest.ExitCode.INTERRUPTED:
