@@ -143,11 +143,11 @@ def no_personal_options() -> Iterator[None]:
 
     Plugins that such options are for may be missing here, and pytest would end with an error.
     """
-    own = {name: os.environ.pop(name) for name in _PERSONAL_OPTIONS if name in os.environ}
+    set_aside = {name: os.environ.pop(name) for name in _PERSONAL_OPTIONS if name in os.environ}
     try:
         yield
     finally:
-        os.environ.update(own)
+        os.environ.update(set_aside)
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
