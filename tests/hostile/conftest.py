@@ -270,7 +270,13 @@ class Classes:
             if name in alone:
                 assert result == alone[name]
             elif name.endswith("~honest"):
-                assert result.replace(name, "aaa_honest") == alone["aaa_honest"], name
+                renamed = without_digests(result.replace(name, "aaa_honest"))
+                assert renamed == without_digests(alone["aaa_honest"]), name
+
+
+def without_digests(result: str) -> str:
+    """Return a result without the digest of its text: each honest student has another text."""
+    return re.sub(r'(digest": )"[0-9a-f]+"', r'\1""', result)
 
 
 def attempts_of(section: str) -> dict[str, Place]:
