@@ -124,7 +124,6 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of, tiny_cop
     }  # fmt: skip
 
 
-@pytest.mark.recorded
 def test_the_files_of_the_real_course_keep_every_claim(lines_of):
     lines = lines_of(REPOSITORY, "test_files")
     assert len(lines) == 13

@@ -23,6 +23,8 @@ from tests.make import TINY, call_course, hand_in, notebook, replace
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
+# a second judge and the search for wrong lines cost seconds, where neither is tested
+ALONE = ("--jobs", "1", "--no-lines")
 ONE = "A GPU takes one attempt at a time: 1 judge at work."
 
 
@@ -95,7 +97,7 @@ def test_by_default_there_is_a_judge_for_each_cpu_that_may_be_used(tiny_copy, th
 
 
 @pytest.mark.parametrize(
-    ("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"]
+    ("options", "lines"), [(("--jobs", "1"), [4]), (ALONE, [])], ids=["asked", "not asked"]
 )
 def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(
     run_course, tiny_copy, tmp_path, options, lines
@@ -127,7 +129,7 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     """A student's page has the line to send; the instructor repeats that alone, and what was found
     of others stays.
     """
-    where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
+    where = ("--course", tiny_copy, "--out", tmp_path / "out", *ALONE)
     assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
     original = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
@@ -173,7 +175,7 @@ def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
         "- {student: mlin, assignment: averages, excused: true, by: Dr. X, comment: ill}\n"
     )
     roster = ("--roster", tiny_copy / "roster.csv", "--course", tiny_copy)
-    common = (*roster, "--no-lines")
+    common = (*roster, *ALONE)
     completed = run_course("grade", three, *common, "--out", tmp_path / "out")
     assert (completed.returncode, completed.stderr) == (0, "")
     completed = run_course(
@@ -246,7 +248,7 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
     run_course, two_means, submissions_folder, spoil, said
 ):
     spoil(two_means)
-    completed = run_course("grade", submissions_folder, "--out", "out", cwd=two_means)
+    completed = run_course("grade", submissions_folder, "--out", "out", *ALONE, cwd=two_means)
     assert (completed.returncode, completed.stderr) == (
         2,
         f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
@@ -262,13 +264,14 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
     run_course, two_means, submissions_folder
 ):
     rename_a_check(two_means)
-    completed = run_course(
-        "grade", submissions_folder, "--exercise", SECOND, "--no-lines", cwd=two_means
-    )
+    completed = run_course("grade", submissions_folder, "--exercise", SECOND, *ALONE, cwd=two_means)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert points_in(two_means / "results") == [4, 4]
     assert (
-        run_course("grade", submissions_folder, "--exercise", FIRST, cwd=two_means).returncode == 2
+        run_course(
+            "grade", submissions_folder, "--exercise", FIRST, *ALONE, cwd=two_means
+        ).returncode
+        == 2
     )
 
 
@@ -277,7 +280,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
 ):
     original = checks_of(two_means).read_bytes()
     fail_by_itself(two_means)
-    completed = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
+    completed = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
     assert completed.returncode == 2, "a fault of the grader's own"
     assert (
         "not graded: ada, ben: 01 The running mean: the grader itself failed here\n"
@@ -306,12 +309,12 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
         ["ada", "?", "4", "?/8"],
         ["ben", "?", "4", "?/8"],
     ]
-    again = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
+    again = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
     assert "2 submissions (2 in part)" in again.stdout, (
         "what is not graded is tried again, and nothing else"
     )
     checks_of(two_means).write_bytes(original)
-    mended = run_course("grade", submissions_folder, "--no-lines", cwd=two_means)
+    mended = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
     assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
@@ -324,7 +327,7 @@ def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
 def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course, two_means, submissions_folder):
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course(
-            "grade", submissions_folder, "--out", out, "--no-lines", *options, cwd=two_means
+            "grade", submissions_folder, "--out", out, *ALONE, *options, cwd=two_means
         )
 
     shutil.move(submissions_folder / "ben", submissions_folder.parent / "ben")
@@ -408,7 +411,7 @@ def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str,
         submitted.parent / "out",
         "--jobs",
         "1",
-        "--no-lines",
+        *ALONE,
         cwd=two_means,
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr

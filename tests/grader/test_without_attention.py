@@ -9,8 +9,6 @@ import pytest
 from tests.diagnosis.both_sides import Sides
 from tests.make import edit_text
 
-pytestmark = pytest.mark.recorded
-
 SHARED = (Path(__file__).parent / "attempts" / "without_attention.py").read_text(encoding="utf-8")
 MEAN = (
     "return t.cumsum(-2) / torch.arange(1, t.shape[-2] + 1, device=t.device, "
