@@ -30,15 +30,28 @@ from .mixed_class import class_of
 from .six_checks import RIGHT, WRONG, WRONG_EARNS, plain
 
 BATCH, OURS = 10, 200  # submissions for another grader, and for `course grade`
+FEW = 2  # students of the smallest class: one for each of two judges
 COURSE = [sys.executable, "-m", "manyheads"]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a submission."""
+    """Seconds of a submission, or of a whole run."""
 
     wall: float
     cpu: float
+
+    def __sub__(self, other: Cost) -> Cost:
+        """Return what one run costs more than another."""
+        return Cost(self.wall - other.wall, self.cpu - other.cpu)
+
+    def __mul__(self, count: int) -> Cost:
+        """Return what so many of them cost."""
+        return Cost(self.wall * count, self.cpu * count)
+
+    def __truediv__(self, count: int) -> Cost:
+        """Return an equal share of it."""
+        return Cost(self.wall / count, self.cpu / count)
 
 
 def measure_cost(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
@@ -54,6 +67,9 @@ def measure_cost(command: Sequence[str], folder: Path, count: int = 1) -> Cost:
 def whole_course(students: int, _: int) -> Iterator[list[str]]:
     """A class whose attempts are all right, a class half of whose attempts have a fault, and the
     floor.
+
+    The start of the judges is measured with a class of `FEW` and has a row of its own, because it
+    does not grow with the class.
     """
     yield [
         "the first assignment",
@@ -68,27 +84,48 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
         correct, mixed = (
             _hand_in(folder / f"faulty_{share}", students, share) for share in (0.0, 0.5)
         )
-        floor_command = [sys.executable, "-m", "bench.floor", str(REPOSITORY), str(correct)]
-        completed = subprocess.run(
-            floor_command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
-        )
-        floor = Cost(**json.loads(completed.stdout))
-        costs = {"every check in one warm process, all right": floor}
-        for name, submitted in (
-            ("`course grade`, all right", correct),
-            ("`course grade`, half with a fault", mixed),
-        ):
-            grade = [*COURSE, "grade", str(submitted), "--course", str(REPOSITORY), "--no-lines"]
-            costs[name] = measure_cost([*grade, "--out", f"{submitted}_results"], folder, students)
-        for name, cost in costs.items():
-            ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
-            yield [
-                name,
-                str(students),
-                f"{cost.wall:.3f}",
-                f"{cost.cpu:.3f}",
-                *(f"{ratio:.2f}" for ratio in ratios),
-            ]
+        floor = _measure_floor(correct)
+        few = _measure_grading(_hand_in(folder / "few", FEW, 0.0))
+        all_right, half_faulty = _measure_grading(correct), _measure_grading(mixed)
+    each_right = (all_right - few) / (students - FEW)
+    start = few - each_right * FEW
+    each_faulty = (half_faulty - start) / students
+    costs = {
+        "every check in one warm process, all right": floor,
+        "`course grade`, all right": each_right,
+        "`course grade`, half with a fault": each_faulty,
+    }
+    for name, cost in costs.items():
+        ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
+        yield [
+            name,
+            str(students),
+            f"{cost.wall:.3f}",
+            f"{cost.cpu:.3f}",
+            *(f"{ratio:.2f}" for ratio in ratios),
+        ]
+    yield [
+        "the start of the judges, once a run",
+        "",
+        f"{start.wall:.1f}",
+        f"{start.cpu:.1f}",
+        "",
+        "",
+    ]
+
+
+def _measure_floor(submitted: Path) -> Cost:
+    command = [sys.executable, "-m", "bench.floor", str(REPOSITORY), str(submitted)]
+    completed = subprocess.run(
+        command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return Cost(**json.loads(completed.stdout))
+
+
+def _measure_grading(submitted: Path) -> Cost:
+    """Return what `course grade` of a class costs, without the search for wrong lines."""
+    grade = [*COURSE, "grade", str(submitted), "--course", str(REPOSITORY), "--no-lines"]
+    return measure_cost([*grade, "--out", f"{submitted}_results"], submitted.parent)
 
 
 def graders(_: int, pairs: int) -> Iterator[list[str]]:
@@ -166,13 +203,20 @@ def main() -> None:
     parser.add_argument("--only", choices=MEASUREMENTS)
     options = parser.parse_args()
     print(
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {version('torch')}, "
-        f"{time.strftime('%B %Y')}"
+        f"{processor_name()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"torch {version('torch')}, {time.strftime('%B %Y')}"
     )
     for name in [options.only] if options.only else MEASUREMENTS:
         head, *rows = MEASUREMENTS[name](options.students, options.pairs)
         lines = [head, ["---"] * len(head), *rows]
         print("\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines), flush=True)
+
+
+def processor_name() -> str:
+    """Return the processor's name as Linux has it, or "an unknown processor"."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "an unknown processor")
 
 
 def _hand_in(folder: Path, size: int, faulty: float) -> Path:
