@@ -11,7 +11,9 @@ OF_COLOURS = ["color-contrast"]
 SCHEMES = ("light", "dark")
 
 
-def violations(browser: Browser, scheme: str, excluded: Sequence[str] = ()) -> list[str]:
+def accessibility_violations(
+    browser: Browser, scheme: str, excluded: Sequence[str] = ()
+) -> list[str]:
     """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first
     elements that break it.
 

@@ -18,7 +18,7 @@ NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv", ".*cache", "results*")
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def repository_clone(tmp_path: Path) -> Path:
     """A copy of this repository as git would clone it, with the environment of these tests."""
     folder = shutil.copytree(REPOSITORY, tmp_path / "manyheads", ignore=NOT_IN_A_CLONE)
     (folder / ".venv").symlink_to(sys.prefix)
@@ -29,14 +29,14 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(3600)
-def test_every_block_for_an_instructor_runs_as_it_stands(clone: Path) -> None:
-    page = (clone / "docs" / "instructor.md").read_text()
+def test_every_block_for_an_instructor_runs_as_it_stands(repository_clone: Path) -> None:
+    page = (repository_clone / "docs" / "instructor.md").read_text()
     steps = page.partition("\n## One term")[2].partition("\n## ")[0].split("\n### ")[1:]
     assert len(steps) >= 8
     script = "exec 2>&1\nset -e\n"
     for step in steps:
         script += "echo @@\n" + textwrap.dedent("".join(_COMMANDS.findall(step)))
-    completed = run("bash", "-c", script, cwd=clone, COLUMNS="200")
+    completed = run("bash", "-c", script, cwd=repository_clone, COLUMNS="200")
     assert completed.returncode == 0, completed.stdout
     for step, printed in zip(steps, completed.stdout.split("@@\n")[1:], strict=True):
         for line in "".join(_OUTPUT.findall(step)).splitlines():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.recorded
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def rows(page: str) -> dict[str, list[str]]:
+def table_rows(page: str) -> dict[str, list[str]]:
     """The cells of every row, as a reader sees them, by the first; a misconception comes before a
     check of its name.
     """
@@ -39,7 +39,7 @@ def test_every_misconception_has_its_row_and_its_words(repository: Path) -> None
     pages = misconception_pages(course)
     for exercise in course.exercises:
         bank, page = load_bank(exercise), pages[f"misconceptions-{exercise.id}"]
-        page_rows = rows(page)
+        page_rows = table_rows(page)
         for id_ in {mutant.id for mutant in bank.mutants}:
             text = bank.texts[id_]
             words, mutants, caught = page_rows[id_]

@@ -23,7 +23,7 @@ SCHEMA = json.loads(
 )
 
 
-def result(**changes: object) -> Result:
+def result_with_diagnosis(**changes: object) -> Result:
     checks = (
         make.check("shape", 1, title="gives as many"),
         make.check("values", 0, 2.5, evidence="→", hint="?"),
@@ -36,7 +36,7 @@ def result(**changes: object) -> Result:
     return Result(**{**dict(make.result("ada", exercise)), **changes})
 
 
-EXERCISE = result().model_dump(mode="json")["exercises"][0]
+EXERCISE = result_with_diagnosis().model_dump(mode="json")["exercises"][0]
 
 
 def errors(data: object) -> list[str]:
@@ -44,10 +44,10 @@ def errors(data: object) -> list[str]:
 
 
 def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> None:
-    path = write_result(result(), tmp_path)
+    path = write_result(result_with_diagnosis(), tmp_path)
     assert path == tmp_path / "ada" / "averages.json"
     assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
-    assert Result.model_validate_json(path.read_bytes()) == result()
+    assert Result.model_validate_json(path.read_bytes()) == result_with_diagnosis()
 
 
 REFUSED = {
@@ -69,15 +69,15 @@ REFUSED = {
     ids=REFUSED,
 )
 def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
-    assert errors({**result().model_dump(mode="json"), **change})
+    assert errors({**result_with_diagnosis().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):
-        result(**change)
+        result_with_diagnosis(**change)
 
 
 def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> None:
-    with write_result(result(), tmp_path).open(encoding="utf-8") as reader:
-        write_result(result(seed=7), tmp_path)
-        assert Result.model_validate_json(reader.read()) == result()
+    with write_result(result_with_diagnosis(), tmp_path).open(encoding="utf-8") as reader:
+        write_result(result_with_diagnosis(seed=7), tmp_path)
+        assert Result.model_validate_json(reader.read()) == result_with_diagnosis()
 
 
 Write = Callable[[Path, int], object]

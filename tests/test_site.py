@@ -7,7 +7,7 @@ import pytest
 from docs.site import build
 from docs.site.checks import checks_page
 from manyheads import checks
-from tests.axe import SCHEMES, violations
+from tests.axe import SCHEMES, accessibility_violations
 from tests.browser import Browser
 
 pytestmark = pytest.mark.journey
@@ -70,7 +70,9 @@ e.scrollWidth > e.clientWidth + 1)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_read_by_everybody_and_nothing_is_out_of_sight(site, browser, page, width):
     browser.open(site / f"{page}.html", width=width)
-    assert [violation for scheme in SCHEMES for violation in violations(browser, scheme)] == []
+    assert [
+        violation for scheme in SCHEMES for violation in accessibility_violations(browser, scheme)
+    ] == []
     assert (
         browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         == 0

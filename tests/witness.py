@@ -37,7 +37,7 @@ class Witnessed:
 
     def kin(self) -> list[int]:
         """Every living process that descends from the command, and the command itself."""
-        return below(self.process.pid)[1:]
+        return process_and_descendants(self.process.pid)[1:]
 
     def pids_with_text(self, text: str) -> list[int]:
         """Those with this text in their command line, oldest first."""
@@ -56,7 +56,7 @@ class Witnessed:
         judges = {str(pid) for pid in self.kin()}
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
-        running = below(self.process.pid) if self.process.poll() is None else []
+        running = process_and_descendants(self.process.pid) if self.process.poll() is None else []
         folders = [str(folder) for folder in cgroups() if folder.name.split("-")[1] in judges]
         return [
             *(command_line(pid)[:80].strip() for pid in running),
@@ -116,7 +116,7 @@ def parent_of(pid: int) -> int:
     return 0
 
 
-def below(pid: int) -> list[int]:
+def process_and_descendants(pid: int) -> list[int]:
     """A process and all that descend from it, each after its parent."""
     parents = {child: parent for child in pids() if (parent := parent_of(child))}
     process_tree = [pid]

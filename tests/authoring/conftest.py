@@ -14,7 +14,7 @@ LinesOf = Callable[..., list[Line]]
 
 
 @pytest.fixture
-def lines_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LinesOf:
+def claim_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LinesOf:
     """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs:
     none, unless all are asked.
     """

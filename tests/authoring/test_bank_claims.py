@@ -35,12 +35,12 @@ def trials_of(exercise: Exercise) -> Trials:
     return Trials(Catalogue(load_course(REPOSITORY)), exercise)
 
 
-def cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
+def claim_cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
 def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim():
-    numbers = cases("number", SCORES)
+    numbers = claim_cases("number", SCORES)
     for number in numbers:
         claims.test_numbers(trials_of(SCORES), number)
     family, knobs = numbers[0]
@@ -48,7 +48,7 @@ def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim
         AssertionError, match=r"^softmax_missing \(.*\) is named \['scale_constant'"
     ):
         claims.test_numbers(trials_of(SCORES), (replace(family, id="softmax_missing"), knobs))
-    assert cases("number", RESHAPE) == [], "a bank without families has none"
+    assert claim_cases("number", RESHAPE) == [], "a bank without families has none"
 
 
 def unfinished_report(trials: Trials) -> tuple[int, list[str]]:
@@ -56,7 +56,7 @@ def unfinished_report(trials: Trials) -> tuple[int, list[str]]:
     lose their name.
     """
     reports = list[tuple[int, list[str]]]()
-    for mutant in cases("some_mutant", trials.exercise, 20):
+    for mutant in claim_cases("some_mutant", trials.exercise, 20):
         claims.test_unfinished(trials, mutant, lambda *report: reports.append(report))
     return sum(count for count, _ in reports), [message for _, lost in reports for message in lost]
 
@@ -97,7 +97,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
 def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(
     monkeypatch,
 ):
-    trials, mutants = trials_of(ATTENTION), cases("module_mutant", ATTENTION, 3)
+    trials, mutants = trials_of(ATTENTION), claim_cases("module_mutant", ATTENTION, 3)
     for mutant in mutants:
         claims.test_weights(trials, mutant)
     monkeypatch.setattr(trials, "mutant_report", reads_the_weights)
@@ -107,4 +107,4 @@ def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_t
     )
     with pytest.raises(AssertionError, match=r" is named \['-?0\.\d+'\], then \["):
         claims.test_weights(trials, mutant)
-    assert cases("module_mutant", SCORES) == [], "an exercise without modules has none"
+    assert claim_cases("module_mutant", SCORES) == [], "an exercise without modules has none"

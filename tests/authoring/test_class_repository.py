@@ -50,16 +50,18 @@ def exercise_files(course: Course) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def files(tiny: Course) -> dict[str, bytes]:
+def repository_files(tiny: Course) -> dict[str, bytes]:
     """The class repository of the tiny course."""
     return bundle(tiny, exercise_files(tiny), "@school")
 
 
 @pytest.fixture(scope="module")
-def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(
+    tiny: Course, repository_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The class repository in a folder of its own: not to be written to."""
     folder = tmp_path_factory.mktemp("whole") / "class"
-    hand_over(tiny, folder, files)
+    hand_over(tiny, folder, repository_files)
     return folder
 
 
@@ -195,12 +197,12 @@ def test_an_owner_that_is_none_is_refused(tiny, owner):
         bundle(tiny, [], owner)
 
 
-def test_it_is_the_same_bytes_every_time(tiny, files, whole):
-    assert bundle(tiny, exercise_files(tiny)[::-1], "@school") == files
-    assert content(whole) == files
+def test_it_is_the_same_bytes_every_time(tiny, repository_files, whole):
+    assert bundle(tiny, exercise_files(tiny)[::-1], "@school") == repository_files
+    assert content(whole) == repository_files
     assert judges_python(whole) == PYTHON
-    listed = json.loads(files[MANIFEST])["files"]
-    assert listed.keys() == files.keys() - {MANIFEST}
+    listed = json.loads(repository_files[MANIFEST])["files"]
+    assert listed.keys() == repository_files.keys() - {MANIFEST}
 
 
 def unpack_engine(wheel: bytes, folder: Path) -> Path:
@@ -213,9 +215,9 @@ def unpack_engine(wheel: bytes, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run_in(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run_in(repository_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The released engine in a folder, in a process that knows of no other."""
-    engine = unpack_engine(files[WHEEL], tmp_path_factory.mktemp("engine"))
+    engine = unpack_engine(repository_files[WHEEL], tmp_path_factory.mktemp("engine"))
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = standalone_command(engine, *arguments)
@@ -316,8 +318,8 @@ LACKS_ERRORS = (
         "such an engine, which was handed over before, is not tried again": (WHEEL, True, ""),
     },
 )
-def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
-    original = files[name]
+def test_one_that_would_not_do_is_not_released(tiny, repository_files, name, is_handed_over, says):
+    original = repository_files[name]
     spoilt = (
         original.replace(STUB_LINE, STUB_THAT_EARNS)
         if name == SCRIPT
@@ -325,7 +327,9 @@ def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over
     )
     assert spoilt != original
     with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():
-        try_out(tiny, Catalogue(tiny), files | {name: spoilt}, is_handed_over=is_handed_over)
+        try_out(
+            tiny, Catalogue(tiny), repository_files | {name: spoilt}, is_handed_over=is_handed_over
+        )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -342,17 +346,17 @@ def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_
         try_out(course, Catalogue(course), files, jobs=jobs)
 
 
-def test_a_busy_machine_does_not_stop_a_release(tiny_copy, files):
+def test_a_busy_machine_does_not_stop_a_release(tiny_copy, repository_files):
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
     course = load_course(tiny_copy)
-    try_out(course, Catalogue(course), files | {"course.yaml": path.read_bytes()})
+    try_out(course, Catalogue(course), repository_files | {"course.yaml": path.read_bytes()})
 
 
-def test_solutions_that_take_too_long_are_not_released(tiny, files, monkeypatch):
+def test_solutions_that_take_too_long_are_not_released(tiny, repository_files, monkeypatch):
     monkeypatch.setattr(class_repository, "SECONDS", 0.01)
     with pytest.raises(CourseError, match=r"in 0.01 seconds.* Next: course verify running_mean"):
-        try_out(tiny, Catalogue(tiny), files)
+        try_out(tiny, Catalogue(tiny), repository_files)
 
 
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):

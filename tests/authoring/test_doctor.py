@@ -35,10 +35,10 @@ exec {bwrap} "$@"
 
 def confining_bwrap(folder: Path, label: str = "") -> Path:
     """A bwrap whose children have no capability, under this AppArmor label."""
-    return program(folder, "bwrap", DROPS.format(label=label, bwrap=shutil.which("bwrap")))
+    return write_program(folder, "bwrap", DROPS.format(label=label, bwrap=shutil.which("bwrap")))
 
 
-def program(folder: Path, name: str, text: str) -> Path:
+def write_program(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text)
     path.chmod(0o755)
@@ -85,7 +85,7 @@ def test_another_cause_is_told_without_a_guess(bin_folder):
 def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(
     bin_folder,
 ):
-    for bwrap in (shutil.which("bwrap"), program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
+    for bwrap in (shutil.which("bwrap"), write_program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
         assert confinement(str(bwrap), uid_for_box()) is None
 
 
@@ -101,7 +101,7 @@ def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder):
     """Here `unshare` may do all that it asks; what bubblewrap starts may not."""
     confining_bwrap(bin_folder)
     sudo_log = bin_folder / "asked"
-    program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{sudo_log}\n')
+    write_program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{sudo_log}\n')
     completed = allow_namespaces(ALLOW, bin_folder)
     assert completed.returncode != 0
     assert "unshare failed: Operation not permitted" in completed.stderr
@@ -115,18 +115,18 @@ def test_allow_namespaces_unloads_the_profile_and_is_content(bin_folder, tmp_pat
     profile = tmp_path / "bwrap-userns-restrict"
     profile.touch()
     bwrap = confining_bwrap(bin_folder)
-    program(
+    write_program(
         bin_folder, "sudo", f'#!/bin/sh\ncase "$*" in *"--remove {profile}") rm {bwrap};; esac\n'
     )
     for name in ("need-bwrap", "system-install"):
         shutil.copy(ALLOW.with_name(name), tmp_path / name)
     text = ALLOW.read_text().replace("/etc/apparmor.d/bwrap-userns-restrict", str(profile))
-    completed = allow_namespaces(program(tmp_path, "allow-namespaces", text), bin_folder)
+    completed = allow_namespaces(write_program(tmp_path, "allow-namespaces", text), bin_folder)
     assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def device_places(tmp_path: Path) -> Places:
     for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o666)
@@ -138,31 +138,31 @@ def findings_with(monkeypatch: pytest.MonkeyPatch, course: Course, driver: Drive
     return list(doctor.gpu_findings(course))
 
 
-def test_no_gpu_is_no_fault(monkeypatch, tiny, places):
-    (finding,) = findings_with(monkeypatch, tiny, Driver(places, (), "", False))
+def test_no_gpu_is_no_fault(monkeypatch, tiny, device_places):
+    (finding,) = findings_with(monkeypatch, tiny, Driver(device_places, (), "", False))
     assert (finding.good, finding.command) == (None, "")
     assert "--device cuda is not available" in finding.says
 
 
-def test_all_that_is_missing_is_told_at_once(monkeypatch, tiny, places):
-    (places.dev / "nvidia-uvm").unlink()
-    (places.dev / "nvidia0").chmod(0o600)
+def test_all_that_is_missing_is_told_at_once(monkeypatch, tiny, device_places):
+    (device_places.dev / "nvidia-uvm").unlink()
+    (device_places.dev / "nvidia0").chmod(0o600)
     monkeypatch.setattr(doctor, "uid_for_box", lambda: 61184)
     monkeypatch.setattr(torch.version, "cuda", None)
-    findings = findings_with(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "", False))
+    findings = findings_with(monkeypatch, tiny, Driver(device_places, (Gpu("nvidia0"),), "", False))
     assert [(f.good, f.command) for f in findings] == [
         (False, "sudo nvidia-modprobe -c 0 -u"),
-        (False, f"sudo chmod a+rw {places.dev}/nvidia0"),
+        (False, f"sudo chmod a+rw {device_places.dev}/nvidia0"),
         (False, "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>"),
         (False, "make setup TORCH_INDEX=<a wheel index with torch for CUDA>"),
     ]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places):
+def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, device_places):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     *_, level = findings_with(
-        monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
+        monkeypatch, tiny, Driver(device_places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
     )
     assert (level.subject, level.good) == ("namespaces, cuda", False)
     # the machine's own, which it looks for anew

@@ -33,7 +33,7 @@ def add_manifest(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def folder(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
+def handed_over(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
     """These few files, handed over."""
     hand_over(tiny, tmp_path / "class", few)
     return tmp_path / "class"
@@ -53,28 +53,30 @@ def test_a_new_git_repository_may_be_filled(tiny, few, tmp_path):
     assert set(hand_over(tiny, tmp_path, few)) == few.keys() - {MANIFEST}
 
 
-def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(tiny, few, folder):
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "as released")
-    (folder / "syllabus.md").write_text("Week 1: averages\n")
+def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(
+    tiny, few, handed_over
+):
+    git(handed_over, "init", "--quiet")
+    git(handed_over, "add", "--all")
+    git(handed_over, "commit", "--quiet", "--message", "as released")
+    (handed_over / "syllabus.md").write_text("Week 1: averages\n")
     newer = few | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"}
     gone = ("LICENSE", "tools/build-venv", "tools/find-python")
     for name in gone:
         del newer[name]
     newer = add_manifest(newer)
-    assert {*hand_over(tiny, folder, newer)} == {"README.md", "exercises/new.py", *gone}
-    assert content(folder) == {**newer, "syllabus.md": b"Week 1: averages\n"}
-    assert not (folder / "tools").exists()
+    assert {*hand_over(tiny, handed_over, newer)} == {"README.md", "exercises/new.py", *gone}
+    assert content(handed_over) == {**newer, "syllabus.md": b"Week 1: averages\n"}
+    assert not (handed_over / "tools").exists()
 
 
 def test_twice_the_same_release_changes_nothing_and_one_that_was_cut_off_can_be_repeated(
-    tiny, few, folder
+    tiny, few, handed_over
 ):
-    assert hand_over(tiny, folder, few) == []
+    assert hand_over(tiny, handed_over, few) == []
     newer = dict(few) | {"README.md": b"# newer\n", "Makefile": b"newer:\n"}
-    (folder / "README.md").write_bytes(newer["README.md"])  # as far as it got
-    assert hand_over(tiny, folder, newer) == ["Makefile"]
+    (handed_over / "README.md").write_bytes(newer["README.md"])  # as far as it got
+    assert hand_over(tiny, handed_over, newer) == ["Makefile"]
 
 
 def link_tools(folder: Path) -> None:
@@ -97,15 +99,15 @@ def make_folder_of_license(folder: Path) -> None:
         "a manifest that is damaged": (write(MANIFEST, "{"), "released.json cannot be read"),
     },
 )
-def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
-    work(folder)
-    original = content(folder)
+def test_somebodys_work_is_never_overwritten(tiny, few, handed_over, work, says):
+    work(handed_over)
+    original = content(handed_over)
     newer = add_manifest({name: text + b"\n" for name, text in few.items()})
     with pytest.raises(CourseFault) as error:
-        hand_over(tiny, folder, newer)
+        hand_over(tiny, handed_over, newer)
     assert says in str(error.value)
     assert REFUSED in str(error.value)
-    assert content(folder) == original
+    assert content(handed_over) == original
 
 
 def test_the_secret_is_never_released(few, tiny_copy, tmp_path):

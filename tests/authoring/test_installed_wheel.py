@@ -23,7 +23,7 @@ COURSES = REPOSITORY / "tests" / "courses"
 
 
 @pytest.fixture(scope="module")
-def course(once: Callable[..., Path]) -> Run:
+def installed_course(once: Callable[..., Path]) -> Run:
     """The command of a wheel that pip installed, with everything it needs, and nothing of this
     repository.
     """
@@ -132,23 +132,23 @@ def class_of_three(
     ],
 )
 def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
-    course, tmp_path, name, mistake, id_, other, says
+    installed_course, tmp_path, name, mistake, id_, other, says
 ):
     course_root, handed_out = tmp_path / "mine", tmp_path / "class"
-    output = write_course(course, course_root, name)
+    output = write_course(installed_course, course_root, name)
     texts = class_of_three(course_root / "submitted", name, mistake, other)
     for command in (
         f"release --out {handed_out} --owner @ada",
         "grade submitted",
         "report results",
     ):
-        completed = course(course_root, *command.split())
+        completed = installed_course(course_root, *command.split())
         assert (completed.returncode, besides_progress(completed.stderr)) == (0, ""), (
             completed.stdout
         )
         output += completed.stdout
     if name == "softmax":  # of a loop that does not end every edit takes its seconds
-        verified = course(course_root, "verify", "--seeds", "1", "--pairs", "1").stdout
+        verified = installed_course(course_root, "verify", "--seeds", "1", "--pairs", "1").stdout
         assert "✓" in verified
         assert all("the line of a small fault" in claim for claim in re.findall("✗.*", verified)), (
             verified
@@ -167,11 +167,11 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
 
     for student, status, phrase in (("ben", 1, title), ("cat", 1, says), ("ada", 0, "✓")):
         (handed_out / "exercises" / "basics" / f"01_{name}.py").write_text(texts[student])
-        checked = course(handed_out, "check", "01")
+        checked = installed_course(handed_out, "check", "01")
         assert (checked.returncode, phrase in checked.stdout) == (status, True), checked.stdout
         output += checked.stdout
     output += "".join(
-        course(handed_out, *arguments.split()).stdout
+        installed_course(handed_out, *arguments.split()).stdout
         for arguments in ("--help", "status", "trace 01")
     )
     read = [

@@ -18,11 +18,11 @@ SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, devi
 REFUSAL = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
 
 
-def script(line: str) -> bytes:
+def script_with_line(line: str) -> bytes:
     return f"import torch\n\n\ndef running_mean(x):\n    {line}\n".encode()
 
 
-def notebook(line: str, cell_type: str = "code") -> bytes:
+def notebook_with_line(line: str, cell_type: str = "code") -> bytes:
     source = ["import torch\n", f"{line}\n", "x = 1"]
     return json.dumps(
         {"cells": [{"cell_type": cell_type, "metadata": {}, "source": source}]}
@@ -41,7 +41,7 @@ def fingerprint(line: str) -> bytes:
 def wheel(line: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("engine/a.py", script(line))
+        archive.writestr("engine/a.py", script_with_line(line))
     return out.getvalue()
 
 
@@ -49,9 +49,12 @@ def wheel(line: str) -> bytes:
 @cases(
     "name, write",
     {
-        "in a script": ("a/01_x.py", script),
-        "in a notebook's code": ("a/01_x.ipynb", notebook),
-        "in a notebook's words": ("a/01_x.ipynb", lambda line: notebook(line, "markdown")),
+        "in a script": ("a/01_x.py", script_with_line),
+        "in a notebook's code": ("a/01_x.ipynb", notebook_with_line),
+        "in a notebook's words": (
+            "a/01_x.ipynb",
+            lambda line: notebook_with_line(line, "markdown"),
+        ),
         "in a fingerprint file": ("a/fingerprints/01_x.safetensors", fingerprint),
         "in a member of the wheel": ("engine.whl: engine/a.py", wheel),
     },
@@ -78,7 +81,7 @@ def test_a_planted_line_is_found(tiny, name, write, line):
     },
 )
 def test_another_layout_hides_nothing(tiny, text):
-    assert len(leaks(tiny, {"a.py": script(text)})) == 1
+    assert len(leaks(tiny, {"a.py": script_with_line(text)})) == 1
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])

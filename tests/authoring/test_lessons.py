@@ -103,23 +103,23 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     },
 )
 def test_a_link_or_figure_that_would_fail_a_student_is_found(
-    lines_of, tiny_copy, markdown, figure, links, says
+    claim_lines, tiny_copy, markdown, figure, links, says
 ):
     with_lesson(tiny_copy, markdown, figure=figure)
-    claim, _ = lines_of(tiny_copy, LESSONS)
+    claim, _ = claim_lines(tiny_copy, LESSONS)
     assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [
         says
     ] * bool(says)
     assert (claim.passed_cases, claim.total) == (links - bool(says), links)
 
 
-def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(lines_of, tiny_copy):
+def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(claim_lines, tiny_copy):
     with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
     page = tiny_copy / "docs" / "means.md"
     page.parent.mkdir()
     page.write_text("# What means cost\n")
     (page.parent / "other.md").write_text("# For instructors\n")
-    assert [(claim.passed_cases, claim.total) for claim in lines_of(tiny_copy, LESSONS)][:1] == [
+    assert [(claim.passed_cases, claim.total) for claim in claim_lines(tiny_copy, LESSONS)][:1] == [
         (1, 1)
     ]
     files = bundle(load_course(tiny_copy), [], "@school")
@@ -169,9 +169,9 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
         "one whose answer fails": ("last}", "least}", "with the solution, 'try:' raises NameError"),
     },
 )
-def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
+def test_a_prediction_that_would_fail_a_student_is_found(claim_lines, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
-    _, predictions = lines_of(tiny_copy, LESSONS)
+    _, predictions = claim_lines(tiny_copy, LESSONS)
     assert (predictions.is_satisfied, predictions.total) == (not says, 1)
     assert says in "".join(predictions.failures)
 

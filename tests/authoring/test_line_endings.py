@@ -16,17 +16,17 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
 @pytest.fixture
-def files() -> dict[str, bytes]:
+def convertible_files() -> dict[str, bytes]:
     """A class repository without its engine: everything in it that git could convert."""
     tiny_files = {name: (TINY / name).read_bytes() for name in (SCRIPT, RECORDING)}
     return add_manifest({**dict(as_they_are("shared")), **tiny_files})
 
 
 @pytest.fixture
-def released_folder(tiny: Course, files: dict[str, bytes], tmp_path: Path) -> Path:
+def released_folder(tiny: Course, convertible_files: dict[str, bytes], tmp_path: Path) -> Path:
     """The class repository, committed."""
     folder = tmp_path / "class"
-    hand_over(tiny, folder, files)
+    hand_over(tiny, folder, convertible_files)
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "as released")
@@ -41,11 +41,11 @@ def windows_clone(folder: Path) -> Path:
 
 
 def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
-    tiny, files, released_folder
+    tiny, convertible_files, released_folder
 ):
     clone = windows_clone(released_folder)
-    assert content(clone) == files
-    assert hand_over(tiny, clone, files) == []
+    assert content(clone) == convertible_files
+    assert hand_over(tiny, clone, convertible_files) == []
     script = clone / "tools" / "find-python"
     assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 0
 
@@ -60,17 +60,17 @@ def test_an_attempt_with_windows_line_endings_is_committed_without_them(
     assert changed_lines.split() == ["1", "0", SCRIPT]
 
 
-def test_a_class_that_was_converted_before_is_brought_up_to_date(tiny, files, tmp_path):
+def test_a_class_that_was_converted_before_is_brought_up_to_date(tiny, convertible_files, tmp_path):
     """Line endings alone are nobody's work."""
-    hand_over(tiny, tmp_path, files)
+    hand_over(tiny, tmp_path, convertible_files)
     for name in ("tools/build-venv", SCRIPT):
         path = tmp_path / name
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert sorted(hand_over(tiny, tmp_path, files)) == [SCRIPT, "tools/build-venv"]
-    assert content(tmp_path) == files
+    assert sorted(hand_over(tiny, tmp_path, convertible_files)) == [SCRIPT, "tools/build-venv"]
+    assert content(tmp_path) == convertible_files
     (tmp_path / SCRIPT).write_bytes(b"mine = 1\r\n")
     with pytest.raises(CourseFault, match="somebody's work"):
-        hand_over(tiny, tmp_path, files)
+        hand_over(tiny, tmp_path, convertible_files)
 
 
 def test_this_repository_has_no_file_that_git_may_convert():

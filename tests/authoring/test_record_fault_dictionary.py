@@ -63,7 +63,7 @@ def print_of(f: Function) -> ReplyFingerprint:
     return fingerprint_of(LocalRunner({"f": f}).execute(CALL))
 
 
-def times(*factors: float) -> list[Function]:
+def multiplications(*factors: float) -> list[Function]:
     return [lambda x, k=k: x * k for k in factors]
 
 
@@ -82,7 +82,7 @@ def not_for_sure(x: Tensor) -> Tensor:
 DOUBLE = print_of(lambda x: 2 * x).outputs[0]
 # two such steps lead to another reply
 STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
-CHAIN = times(*(2 * (1 + k * STEP) for k in range(3)))
+CHAIN = multiplications(*(2 * (1 + k * STEP) for k in range(3)))
 
 
 def rounding_function(middle: float) -> Function:
@@ -113,13 +113,13 @@ def rounding_function(middle: float) -> Function:
         pytest.param(
             [rounding_function(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"
         ),
-        pytest.param(times(1e9), CALL, [1], id="large numbers"),
+        pytest.param(multiplications(1e9), CALL, [1], id="large numbers"),
         pytest.param(
             [lambda x: x.masked_fill(x > 0.25, torch.nan)], CALL, [1], id="NaN where it always is"
         ),
         pytest.param([lambda x: x.masked_fill(x > 0.25, -torch.inf)], CALL, [1], id="an infinity"),
         pytest.param(
-            times(1.0, 2.0, 2.0 + 1e-9, 3.0),
+            multiplications(1.0, 2.0, 2.0 + 1e-9, 3.0),
             CALL,
             [0, 1, 1, 2],
             id="answers that differ by rounding are kept once",
@@ -167,7 +167,7 @@ def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does():
 
 
 def test_what_is_left_of_numbers_that_cancel_is_zero():
-    nothing, residue, little = map(print_of, times(0, 3e-10, 1e-4))
+    nothing, residue, little = map(print_of, multiplications(0, 3e-10, 1e-4))
     assert residue.is_same(nothing)
     assert not little.is_same(nothing)
 

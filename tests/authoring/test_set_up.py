@@ -62,22 +62,24 @@ def with_tools(makefile: Path, folder: Path) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def class_repository(tmp_path: Path) -> Path:
     """A class repository, as far as set-up reads it."""
     return with_tools(HERE / "class" / "Makefile", tmp_path / "class")
 
 
 @pytest.fixture
-def environment_of_nothing(folder: Path) -> Path:
+def environment_of_nothing(class_repository: Path) -> Path:
     """An environment that make takes for complete."""
     command = [sys.executable, "-m", "venv", "--without-pip", ".venv"]
-    subprocess.run(command, cwd=folder, check=True)
-    (folder / ".venv" / ".ready").touch()
-    return folder / ".venv"
+    subprocess.run(command, cwd=class_repository, check=True)
+    (class_repository / ".venv" / ".ready").touch()
+    return class_repository / ".venv"
 
 
-def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(folder):
-    completed = set_up(folder, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}")
+def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(class_repository):
+    completed = set_up(
+        class_repository, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}"
+    )
     assert completed.returncode == 2
     (_, message) = completed.stderr.split("torch could not be installed: ")
     assert message.splitlines()[0] == (
@@ -99,9 +101,11 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_a_proxy_that_does_not_answer_is_told(folder):
+def test_a_proxy_that_does_not_answer_is_told(class_repository):
     proxy = UNREACHABLE.replace("//", "//ada:secret@").removesuffix("/simple")
-    completed = set_up(folder, "TORCH_INDEX=http://index.example/simple", http_proxy=proxy)
+    completed = set_up(
+        class_repository, "TORCH_INDEX=http://index.example/simple", http_proxy=proxy
+    )
     message = completed.stderr.partition("torch could not be installed: ")[2]
     assert message.startswith(
         "http://index.example/simple cannot be reached through the proxy 127.0.0.1:9 ([Errno 111] "
@@ -111,8 +115,8 @@ def test_a_proxy_that_does_not_answer_is_told(folder):
     assert "secret" not in message
 
 
-def test_an_index_that_is_reached_and_has_no_build_is_told_apart(folder, empty_index):
-    completed = set_up(folder, f"TORCH_INDEX={empty_index}")
+def test_an_index_that_is_reached_and_has_no_build_is_told_apart(class_repository, empty_index):
+    completed = set_up(class_repository, f"TORCH_INDEX={empty_index}")
     assert completed.returncode == 2
     assert (
         f"torch could not be installed: {empty_index} can be reached, but may have no build for"
@@ -154,40 +158,46 @@ def hand_out_engine(folder: Path, requires: str) -> None:
     (folder / "constraints.txt").write_text("torch==1.0\n")
 
 
-def test_what_can_be_had_is_installed_and_then_nothing_is_asked(folder):
-    hand_out_engine(folder, "torch")
-    completed = set_up(folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(folder.parent))
+def test_what_can_be_had_is_installed_and_then_nothing_is_asked(class_repository):
+    hand_out_engine(class_repository, "torch")
+    completed = set_up(
+        class_repository, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(class_repository.parent)
+    )
     assert (completed.returncode, completed.stderr) == (0, "")
     assert completed.stdout.endswith("torch is there; now the rest.\n")
-    import_both = [folder / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
+    import_both = [class_repository / ".venv" / "bin" / "python", "-c", "import manyheads, torch"]
     assert subprocess.run(import_both, check=False).returncode == 0
-    again = set_up(folder, PIP_NO_INDEX="1")
+    again = set_up(class_repository, PIP_NO_INDEX="1")
     assert again.stdout == "make: Nothing to be done for 'setup'.\n"
 
 
-def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(folder):
-    hand_out_engine(folder, "einops")
-    completed = set_up(folder, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(folder.parent))
+def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(class_repository):
+    hand_out_engine(class_repository, "einops")
+    completed = set_up(
+        class_repository, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(class_repository.parent)
+    )
     assert completed.returncode == 2
     reason = f"What the engine needs could not be installed: {UNREACHABLE} cannot be reached"
     assert reason in completed.stderr
 
 
 @pytest.mark.parametrize("system", ["Darwin", "Linux"])
-def test_a_python_for_intel_macs_is_told_before_anything_is_built(folder, tmp_path, system):
+def test_a_python_for_intel_macs_is_told_before_anything_is_built(
+    class_repository, tmp_path, system
+):
     this_machine = (
         f'import platform\nplatform.system = lambda: "{system}"\n'
         'platform.machine = lambda: "x86_64"\n'
     )
     (tmp_path / "sitecustomize.py").write_text(this_machine)
-    completed = set_up(folder, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
+    completed = set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
     is_refused = "This Python is for Macs with an Intel processor" in completed.stderr
     assert (completed.returncode, is_refused) == (2, system == "Darwin")
-    assert (folder / ".venv").exists() is (system == "Linux")
+    assert (class_repository / ".venv").exists() is (system == "Linux")
 
 
-def test_an_environment_is_built_once(folder, environment_of_nothing):
-    assert set_up(folder, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
+def test_an_environment_is_built_once(class_repository, environment_of_nothing):
+    assert set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
     assert (environment_of_nothing / ".ready").exists()
 
 
@@ -195,9 +205,9 @@ def test_an_environment_is_built_once(folder, environment_of_nothing):
     "move", [shutil.move, lambda old, new: shutil.copytree(old, new, symlinks=True)]
 )
 def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
-    folder, environment_of_nothing, tmp_path, move
+    class_repository, environment_of_nothing, tmp_path, move
 ):
-    move(folder, tmp_path / "class of 2027")
+    move(class_repository, tmp_path / "class of 2027")
     completed = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
     assert (
         ".venv was built in another folder, and its programs work only there: it is built anew."
@@ -206,11 +216,11 @@ def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
     assert completed.returncode == 2
 
 
-def test_an_environment_that_another_program_made_is_kept(folder):
+def test_an_environment_that_another_program_made_is_kept(class_repository):
     """A workflow's runner links one."""
-    (folder / ".venv").mkdir()
-    (folder / ".venv" / ".ready").touch()
-    assert set_up(folder, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
+    (class_repository / ".venv").mkdir()
+    (class_repository / ".venv" / ".ready").touch()
+    assert set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))

@@ -32,7 +32,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def release(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
+def release_in_steps(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
     """How many steps it took, and the files, with whether each was another before."""
     load_bank.cache_clear()  # as in a process of its own
     namespace_of.cache_clear()
@@ -51,7 +51,7 @@ def release(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
 @pytest.fixture
 def released_course(tiny_copy: Path) -> Path:
     """The folder of a tiny course that has just been released."""
-    release(tiny_copy)
+    release_in_steps(tiny_copy)
     return tiny_copy
 
 
@@ -59,7 +59,7 @@ def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(
     released_course,
 ):
     original = content(released_course)
-    steps, written = release(released_course)
+    steps, written = release_in_steps(released_course)
     files = [
         released_course / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)
     ]
@@ -100,20 +100,22 @@ def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_do
 ):
     change(released_course)
     folder = released_course if released_course.exists() else released_course.with_name("elsewhere")
-    assert (release(folder)[0] > 0) is is_stale
-    assert release(folder)[0] == 0
+    assert (release_in_steps(folder)[0] > 0) is is_stale
+    assert release_in_steps(folder)[0] == 0
 
 
 def test_a_remark_that_students_read_is_released(released_course):
     edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released_course)
-    assert list(release(released_course)[1].values()) == [True, True, False], "but the recording"
+    assert list(release_in_steps(released_course)[1].values()) == [True, True, False], (
+        "but the recording"
+    )
 
 
 def test_an_exercise_that_another_engine_made_is_made_anew(released_course, monkeypatch):
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
-    steps, written = release(released_course)
+    steps, written = release_in_steps(released_course)
     assert (steps, list(written.values())) == (1, [False, False, True])
-    assert release(released_course)[0] == 0
+    assert release_in_steps(released_course)[0] == 0
 
 
 @pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
@@ -123,7 +125,7 @@ def test_an_exercise_that_another_engine_made_is_made_anew(released_course, monk
 def test_what_is_missing_or_damaged_is_made_again_as_it_was(released_course, name, harm):
     original = content(released_course)
     harm(released_course / name)
-    assert [path for path, is_new in release(released_course)[1].items() if is_new] == [
+    assert [path for path, is_new in release_in_steps(released_course)[1].items() if is_new] == [
         released_course / name
     ]
     assert content(released_course) == original
@@ -135,11 +137,11 @@ PATIENCE = 120.0  # seconds: a busy machine is slow
 def test_two_processes_write_what_one_writes(two_means):
     (two_means / FINGERPRINTS).unlink()
     original = content(two_means)
-    release(two_means, 2)
+    release_in_steps(two_means, 2)
     by_two = content(two_means)
     for name in by_two.keys() - original.keys():
         (two_means / name).unlink()
-    release(two_means, 1)
+    release_in_steps(two_means, 1)
     assert content(two_means) == by_two
     assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
 
@@ -156,7 +158,7 @@ def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
         r"then course release last_mean"
     )
     with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
-        release(two_means, 2)
+        release_in_steps(two_means, 2)
     assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
     assert multiprocessing.active_children() == []
 

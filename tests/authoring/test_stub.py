@@ -94,17 +94,17 @@ CHECKS = (
 
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
-def solution(request: pytest.FixtureRequest) -> str:
+def solution_text(request: pytest.FixtureRequest) -> str:
     path: Path = request.param
     return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def stub(solution: str) -> str:
-    return strip(solution, "01_f.py")
+def stub(solution_text: str) -> str:
+    return strip(solution_text, "01_f.py")
 
 
-def read(text: str) -> nbformat.NotebookNode:
+def valid_notebook(text: str) -> nbformat.NotebookNode:
     notebook = nbformat.reads(text, as_version=4)
     nbformat.validate(notebook)
     return notebook
@@ -117,7 +117,7 @@ def parts_of(cell: nbformat.NotebookNode) -> tuple[object, ...]:
 def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_of_hidden_ones(
     stub,
 ):
-    setup_cell, *cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
+    setup_cell, *cells = valid_notebook(stub_notebook(stub, "running_mean", CHECKS)).cells
     assert setup_cell.source.endswith('load_magics("running_mean")')
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [
@@ -137,7 +137,7 @@ def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub):
 
 
 def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells_alone(stub):
-    cells = read(stub_notebook(stub, "running_mean", CHECKS)).cells
+    cells = valid_notebook(stub_notebook(stub, "running_mean", CHECKS)).cells
     marks = [cell.metadata.get("nbgrader", {}) for cell in cells]
     for ids in ([cell.id for cell in cells], [mark.grade_id for mark in marks if mark]):
         assert len(set(ids)) == len(ids)
@@ -148,14 +148,16 @@ def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells
 
 
 def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours_say(
-    solution, stub
+    solution_text, stub
 ):
     preprocessors = pytest.importorskip("nbgrader.preprocessors")
     nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
     clear = preprocessors.ClearSolutions(code_stub={"python": "\n".join(STUB)})
-    stripped, _ = clear.preprocess(read(stub_notebook(solution, "running_mean", CHECKS)), {})
+    stripped, _ = clear.preprocess(
+        valid_notebook(stub_notebook(solution_text, "running_mean", CHECKS)), {}
+    )
     stripped, _ = preprocessors.ComputeChecksums().preprocess(stripped, {})
-    ours = read(stub_notebook(stub, "running_mean", CHECKS))
+    ours = valid_notebook(stub_notebook(stub, "running_mean", CHECKS))
     assert [parts_of(cell) for cell in ours.cells] == [parts_of(cell) for cell in stripped.cells]
     nbgraderformat.MetadataValidator().validate_nb(ours)
     marks = [cell.metadata.get("nbgrader", {}) for cell in ours.cells]

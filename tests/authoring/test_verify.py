@@ -86,7 +86,7 @@ def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tiny_copy(released_tiny: Path, tmp_path: Path) -> Path:
+def released_copy(released_tiny: Path, tmp_path: Path) -> Path:
     """The folder of a copy of the tiny course, released by this engine, to write to."""
     return copy_course(released_tiny, tmp_path / "tiny")
 
@@ -110,8 +110,8 @@ def failures_by_line(lines: list[Line]) -> dict[str, list[str]]:
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of, tiny_copy):
-    lines = lines_of(tiny_copy, pairs=None)
+def test_on_a_sound_course_every_claim_holds_with_its_figures(claim_lines, released_copy):
+    lines = claim_lines(released_copy, pairs=None)
     assert failures_by_line(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
@@ -124,8 +124,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of, tiny_cop
     }  # fmt: skip
 
 
-def test_the_files_of_the_real_course_keep_every_claim(lines_of):
-    lines = lines_of(REPOSITORY, "test_files")
+def test_the_files_of_the_real_course_keep_every_claim(claim_lines):
+    lines = claim_lines(REPOSITORY, "test_files")
     assert len(lines) == 13
     assert {line.says: line.lines for line in lines if not line.is_satisfied} == {}
 
@@ -297,9 +297,9 @@ TANGLED = """\
         ),
     },
 )
-def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims):
-    fault(tiny_copy)
-    assert_broken(lines_of(tiny_copy, FEW), claims)
+def test_a_fault_breaks_its_claim_and_no_other(claim_lines, released_copy, fault, claims):
+    fault(released_copy)
+    assert_broken(claim_lines(released_copy, FEW), claims)
 
 
 @cases(
@@ -443,14 +443,14 @@ def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claim
     },
 )
 def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
-    lines_of, tiny_copy, fault, claims, monkeypatch
+    claim_lines, released_copy, fault, claims, monkeypatch
 ):
     monkeypatch.setattr(
         test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
     )  # there are few
-    fault(tiny_copy)
-    release(tiny_copy)
-    assert_broken(lines_of(tiny_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
+    fault(released_copy)
+    release(released_copy)
+    assert_broken(claim_lines(released_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
 
 
 TWO_CHANGES = (
@@ -460,16 +460,18 @@ TWO_CHANGES = (
 
 
 def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
-    lines_of, tiny_copy
+    claim_lines, released_copy
 ):
     """Of the last number alone the count is right."""
-    write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
-    release(tiny_copy)
-    (pairs,) = lines_of(tiny_copy, "pairs", pairs=None)
+    write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(
+        released_copy
+    )
+    release(released_copy)
+    (pairs,) = claim_lines(released_copy, "pairs", pairs=None)
     assert (pairs.failures, pairs.is_satisfied) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of, two_means):
+def test_claims_about_one_exercise_say_nothing_of_the_others(claim_lines, two_means):
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
@@ -479,7 +481,7 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of, two_means
         (["last_mean"], {RELEASED: 1}),
         ((), {RELEASED: 2}),
     ):
-        report = failures_by_line(lines_of(two_means, "released", named=named))
+        report = failures_by_line(claim_lines(two_means, "released", named=named))
         assert {claim: len(failures) for claim, failures in report.items()} == counts
 
 
@@ -649,20 +651,20 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
         ),
     },
 )
-def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fault, says):
-    fault(tiny_copy)
-    course = load_course(tiny_copy)
+def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(released_copy, fault, says):
+    fault(released_copy)
+    course = load_course(released_copy)
     with pytest.raises(CourseFault) as raised:
-        [release(tiny_copy), verify_course(course, course.exercises, print, jobs=0)]
+        [release(released_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
 
 
-def test_a_check_that_fails_by_itself_is_told_before_it_is_released(lines_of, tiny_copy):
+def test_a_check_that_fails_by_itself_is_told_before_it_is_released(claim_lines, released_copy):
     """The author once read "this is not your fault", and to mend the right attempt."""
-    edit(CHECKS, 'want, "args.0", suspect', "want, suspect")(tiny_copy)
+    edit(CHECKS, 'want, "args.0", suspect', "want, suspect")(released_copy)
     with pytest.raises(CourseFault) as raised:
-        lines_of(tiny_copy, "test_right and not home")
+        claim_lines(released_copy, "test_right and not home")
     assert str(raised.value) == (
         "a check of running_mean raises an error of its own, gradients: ValueError: "
         "assert_gradients_match compares no gradient: name some, "
@@ -699,21 +701,21 @@ ENDLESS = "    while True:\n        pass\n"
         ),
     },
 )
-def test_what_does_not_end_is_named_with_its_line(tiny_copy, monkeypatch, fault, says):
+def test_what_does_not_end_is_named_with_its_line(released_copy, monkeypatch, fault, says):
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
-    fault(tiny_copy)
+    fault(released_copy)
     with pytest.raises(CourseFault) as raised:
-        release(tiny_copy)
+        release(released_copy)
     assert says in str(raised.value)
     assert " Next: mend it" in str(raised.value)
     assert "then course release running_mean" in str(raised.value)
 
 
-def test_a_cell_that_does_not_end_breaks_its_claim(lines_of, tiny_copy, monkeypatch):
+def test_a_cell_that_does_not_end_breaks_its_claim(claim_lines, released_copy, monkeypatch):
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
-    edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(tiny_copy)
+    edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(released_copy)
     assert_broken(
-        lines_of(tiny_copy, "visible_checks"),
+        claim_lines(released_copy, "visible_checks"),
         {VISIBLE: ["does not end: it still computes on line "]},
     )
 
@@ -742,18 +744,18 @@ BY_ROUNDING = (
 
 @pytest.mark.parametrize(("number", "failures"), [("4.0", {}), ("0.1", {NAMED: [BY_ROUNDING]})])
 def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
-    lines_of, tiny_copy, number, failures
+    claim_lines, released_copy, number, failures
 ):
     words = (
         '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n'
         '  hints: ["a", "b", "c"]\n'
     )
-    add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(tiny_copy)
-    edit(YAML, "points: 4", "points: 5")(tiny_copy)
-    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(tiny_copy)
-    add(TEXTS, words)(tiny_copy)
-    release(tiny_copy)
-    assert_broken(lines_of(tiny_copy, "named or caught"), failures)
+    add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(released_copy)
+    edit(YAML, "points: 4", "points: 5")(released_copy)
+    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(released_copy)
+    add(TEXTS, words)(released_copy)
+    release(released_copy)
+    assert_broken(claim_lines(released_copy, "named or caught"), failures)
 
 
 def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -786,22 +788,22 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     },
 )
 def test_a_claim_about_what_says_nothing_tells_what_it_earns(
-    lines_of, monkeypatch, break_it, claim, tricks, outcome
+    claim_lines, monkeypatch, break_it, claim, tricks, outcome
 ):
     break_it(monkeypatch)
     failures = [f"an attempt that {trick} {outcome}" for trick in tricks]
-    assert_broken(lines_of(TINY, "empty or form"), {claim: failures})
+    assert_broken(claim_lines(TINY, "empty or form"), {claim: failures})
 
 
 def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
-    lines_of, tiny_copy, monkeypatch
+    claim_lines, released_copy, monkeypatch
 ):
     """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
-    edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #")(tiny_copy)
+    edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #")(released_copy)
     monkeypatch.setattr(run_hidden_checks, "missing_reply", lambda *arguments: None)
     say_something_all(monkeypatch)
     says = "an attempt that refuses everything earns 1 with refuses_nothing"
-    assert_broken(lines_of(tiny_copy, "silent"), {SILENT: [says]})
+    assert_broken(claim_lines(released_copy, "silent"), {SILENT: [says]})
 
 
 @pytest.fixture
@@ -810,11 +812,11 @@ def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
 
 
 def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
-    lines_of, bench, monkeypatch
+    claim_lines, bench, monkeypatch
 ):
     assert list(islice(bench.faults(), 5)) == list(islice(bench.faults(), 5))
     monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
-    line_claim, no_line_claim = lines_of(TINY, "line")
+    line_claim, no_line_claim = claim_lines(TINY, "line")
     assert (line_claim.is_satisfied, no_line_claim.is_satisfied) == (False, True)
     assert line_claim.passed_cases == 0
     assert all(failure.endswith("nothing is told") for failure in line_claim.failures)
@@ -865,13 +867,13 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
     ]
 
 
-def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of, monkeypatch):
+def test_where_there_is_no_box_that_ends_it_and_is_told(claim_lines, monkeypatch):
     def refuse(*arguments: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
     monkeypatch.setattr(plugin, "open_box", refuse)
     with pytest.raises(CourseFault, match=r"^no box here\. Next: course doctor$"):
-        lines_of(TINY, "stub")
+        claim_lines(TINY, "stub")
 
 
 def sorted_figures(lines: Iterable[Line]) -> list[tuple[object, ...]]:
@@ -892,17 +894,17 @@ def test_in_several_processes_the_claims_are_the_same(two_means):
 
 
 @pytest.mark.journey
-def test_a_process_that_is_lost_is_told(tiny_copy):
+def test_a_process_that_is_lost_is_told(released_copy):
     add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(
-        tiny_copy
+        released_copy
     )
-    course = load_course(tiny_copy)
+    course = load_course(released_copy)
     with pytest.raises(CourseFault, match=LOST):
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)
 
 
-def test_a_file_of_claims_that_is_not_there_is_told(tiny_copy, monkeypatch):
+def test_a_file_of_claims_that_is_not_there_is_told(released_copy, monkeypatch):
     monkeypatch.setattr("manyheads.authoring.verify.run_claims.CLAIMS", ["test_nothing.py"])
-    course = load_course(tiny_copy)
+    course = load_course(released_copy)
     with pytest.raises(CourseFault, match="could not run the claims"):
         verify_course(course, course.exercises, print, seeds=1, pairs=1)

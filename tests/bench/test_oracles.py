@@ -10,7 +10,7 @@ from tests.make import TINY
 RIGHT = Program(frozenset(), frozenset(), is_right=True)
 
 
-def check_of(id_: str, *oracles: str, is_last: bool = False) -> PublicCheck:
+def check_with_oracles(id_: str, *oracles: str, is_last: bool = False) -> PublicCheck:
     return PublicCheck(
         id=id_,
         title="",
@@ -24,40 +24,42 @@ def check_of(id_: str, *oracles: str, is_last: bool = False) -> PublicCheck:
     )
 
 
-def program(fails: str, *oracles: str) -> Program:
+def failing_program(fails: str, *oracles: str) -> Program:
     return Program(frozenset(fails.split()), frozenset((oracle, (0,)) for oracle in oracles))
 
 
 def test_a_verdict_is_lost_if_no_fixed_oracle_and_no_relation_gives_it() -> None:
     programs = [
         RIGHT,
-        program("a", "finite"),
-        program("a", "finite", "shape"),
-        program("a", "zeros"),
-        program("a"),  # the learned oracles miss it, too
+        failing_program("a", "finite"),
+        failing_program("a", "finite", "shape"),
+        failing_program("a", "zeros"),
+        failing_program("a"),  # the learned oracles miss it, too
     ]
-    losses = losses_of([check_of("a", "finite", "zeros")], programs)
+    losses = losses_of([check_with_oracles("a", "finite", "zeros")], programs)
     assert (losses.verdicts, losses.programs, losses.unseen) == (3, 3, 1)
     assert losses.lost == Counter({"finite": 1})
 
 
 def test_a_fixed_oracle_that_blames_a_right_attempt_is_not_declared() -> None:
     blamed = Program(frozenset(), frozenset({("values", (0,))}), is_right=True)
-    losses = losses_of([check_of("a", "finite")], [blamed, program("a", "finite", "values")])
+    losses = losses_of(
+        [check_with_oracles("a", "finite")], [blamed, failing_program("a", "finite", "values")]
+    )
     assert losses.lost == Counter({"finite": 1})
 
 
 def test_no_more_passing_programs_are_blamed_than_the_learned_oracles_blame() -> None:
-    programs = [RIGHT, program("", "values"), program("a", "finite", "values")]
-    assert losses_of([check_of("a", "finite")], programs).lost == Counter({"finite": 1})
-    assert not losses_of([check_of("a", "values")], programs).lost
+    programs = [RIGHT, failing_program("", "values"), failing_program("a", "finite", "values")]
+    assert losses_of([check_with_oracles("a", "finite")], programs).lost == Counter({"finite": 1})
+    assert not losses_of([check_with_oracles("a", "values")], programs).lost
 
 
 def test_a_check_that_runs_last_judges_only_programs_that_pass_the_others() -> None:
-    checks = [check_of("a", "values"), check_of("b", "finite", is_last=True)]
-    both = program("a b", "values", "finite")
+    checks = [check_with_oracles("a", "values"), check_with_oracles("b", "finite", is_last=True)]
+    both = failing_program("a b", "values", "finite")
     assert losses_of(checks, [RIGHT, both]).verdicts == 1
-    assert losses_of(checks, [RIGHT, both, program("b", "finite")]).verdicts == 2
+    assert losses_of(checks, [RIGHT, both, failing_program("b", "finite")]).verdicts == 2
 
 
 def test_the_programs_of_a_course_are_run_and_counted() -> None:

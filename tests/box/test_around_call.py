@@ -162,19 +162,19 @@ def test_a_call_ends_at_the_limit_of_its_operations():
 X = torch.randn(2, 3, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
-def attend(x: Tensor) -> Tensor:
+def fused_attention(x: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(x, x, x)
 
 
 def planted_output(
-    x: Tensor, position: float = 0.3, function: Callable[[Tensor], Tensor] = attend
+    x: Tensor, position: float = 0.3, function: Callable[[Tensor], Tensor] = fused_attention
 ) -> Any:
     call = Call("attend", (x,), around=PlantedDifference(8.0, position))
     return execute({"attend": function}, call, "").outputs[0].tensor
 
 
 def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same():
-    differences = (planted_output(X, 0.77) - attend(X)).flatten()
+    differences = (planted_output(X, 0.77) - fused_attention(X)).flatten()
     index = int(0.77 * X.numel())
     assert 8 <= float(differences[index].abs()) <= 24
     remaining = torch.cat([differences[:index], differences[index + 1 :]])
@@ -187,14 +187,16 @@ def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alo
         return (x @ x.mT / 2).softmax(-1) @ x
 
     assert torch.equal(planted_output(X), planted_output(X))
-    assert not torch.allclose(planted_output(2 * X) - attend(2 * X), planted_output(X) - attend(X))
+    assert not torch.allclose(
+        planted_output(2 * X) - fused_attention(2 * X), planted_output(X) - fused_attention(X)
+    )
     assert torch.equal(planted_output(X, function=written_out), written_out(X))
 
 
 def test_it_works_in_every_layout_and_on_empty_tensors():
     for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
         assert planted_output(x).shape == x.shape
-    assert planted_output(X, function=torch.vmap(attend)).shape == X.shape
+    assert planted_output(X, function=torch.vmap(fused_attention)).shape == X.shape
 
 
 class Flagged(nn.Module):
@@ -203,12 +205,12 @@ class Flagged(nn.Module):
         self.flash = flash
 
     def forward(self, x: Tensor) -> Tensor:
-        return attend(x)
+        return fused_attention(x)
 
 
 @pytest.mark.parametrize("flash", [True, False])
 def test_with_a_flag_it_is_in_the_output_of_modules_whose_flag_is_true(flash):
     call = Call(Build("Flagged", (flash,)), (X,), around=PlantedDifference(8.0, 0.3, "flash"))
     output: Any = execute({"Flagged": Flagged}, call, "").outputs[0].tensor
-    assert torch.equal(output, planted_output(X) if flash else attend(X))
-    assert torch.equal(Flagged(True)(X), attend(X))  # the hook is gone
+    assert torch.equal(output, planted_output(X) if flash else fused_attention(X))
+    assert torch.equal(Flagged(True)(X), fused_attention(X))  # the hook is gone

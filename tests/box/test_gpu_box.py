@@ -71,7 +71,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def driver_libraries(tmp_path: Path) -> Path:
     """A folder with a driver's libraries, and one that is none of them."""
     libraries = tmp_path / "driver"
     libraries.mkdir()
@@ -91,16 +91,18 @@ def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine):
     assert [gpu.node for gpu in driver.gpus][-2:] == ["nvidia9", "nvidia10"]
 
 
-def test_the_library_is_where_the_linker_would_find_it(machine, folder, tmp_path):
+def test_the_library_is_where_the_linker_would_find_it(machine, driver_libraries, tmp_path):
     """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
     cache_folder = tmp_path / "other"
     cache_folder.mkdir()
     (cache_folder / "libcuda.so.1").touch()
-    library = f"{folder}/libcuda.so.1"
+    library = f"{driver_libraries}/libcuda.so.1"
     in_cache = machine(cache=str(cache_folder / "libcuda.so.1"))
-    assert (find_driver(in_cache, {"LD_LIBRARY_PATH": f"/nowhere:{folder}"}).library) == library
+    assert (
+        find_driver(in_cache, {"LD_LIBRARY_PATH": f"/nowhere:{driver_libraries}"}).library
+    ) == library
     assert find_driver(in_cache, {}).library == f"{cache_folder}/libcuda.so.1"
-    assert find_driver(machine(usual=str(folder), told=0), {}).library == library
+    assert find_driver(machine(usual=str(driver_libraries), told=0), {}).library == library
     assert find_driver(machine(told=0), {}).library == ""
 
 
@@ -138,9 +140,9 @@ OBSTACLES: dict[str, tuple[str, Callable[[Path], object], list[tuple[str, str]]]
 
 
 @pytest.mark.parametrize("name", OBSTACLES)
-def test_an_obstacle_is_named_with_the_command_that_helps(machine, folder, name):
+def test_an_obstacle_is_named_with_the_command_that_helps(machine, driver_libraries, name):
     device, spoil, expected = OBSTACLES[name]
-    places = machine(usual="" if name == NO_LIBRARY else str(folder))
+    places = machine(usual="" if name == NO_LIBRARY else str(driver_libraries))
     spoil(places.dev / device)
     obstacles = str([*gpu_obstacles(find_driver(places, {}), NOBODY)])
     assert obstacles.replace(str(places.dev), "{dev}") == str(expected)
@@ -166,10 +168,10 @@ CHOICES = {
     ("told", "choice", "gpu", "nodes", "visible"), CHOICES.values(), ids=CHOICES
 )
 def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
-    machine, folder, told, choice, gpu, nodes, visible
+    machine, driver_libraries, told, choice, gpu, nodes, visible
 ):
     environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
-    driver = find_driver(machine(2, told=told, usual=str(folder)), {})
+    driver = find_driver(machine(2, told=told, usual=str(driver_libraries)), {})
     gpus = separate_gpus(driver, environment) if choice else driver.gpus
     inside = equipment(driver, gpus[gpu], environment)
     # and none for screens
@@ -178,19 +180,22 @@ def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
 
 
-def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine, folder):
-    places = machine(2, usual=str(folder))
+def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine, driver_libraries):
+    places = machine(2, usual=str(driver_libraries))
     pci = [bind for bind in gpu_equipment(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
 
 
-def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(machine, folder):
-    inside = gpu_equipment(find_driver(machine(usual=str(folder)), {}))
+def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(
+    machine, driver_libraries
+):
+    inside = gpu_equipment(find_driver(machine(usual=str(driver_libraries)), {}))
     assert [bind for bind in inside.binds if "lib" in bind.target] == [
-        Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
-        Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.550.54"),
+        Bind(f"{driver_libraries}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
+        Bind(f"{driver_libraries}/libcuda.so.550.54", "/box/driver/libcuda.so.550.54"),
         Bind(
-            f"{folder}/libnvidia-ptxjitcompiler.so.1", "/box/driver/libnvidia-ptxjitcompiler.so.1"
+            f"{driver_libraries}/libnvidia-ptxjitcompiler.so.1",
+            "/box/driver/libnvidia-ptxjitcompiler.so.1",
         ),
     ]
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
@@ -209,9 +214,9 @@ def test_a_library_below_usr_is_in_every_box_and_named_only_to_a_linker_without_
 
 
 def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
-    machine, folder
+    machine, driver_libraries
 ):
-    places = machine(usual=str(folder))
+    places = machine(usual=str(driver_libraries))
     (places.dev / "nvidia-caps").mkdir()
     for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
         (places.dev / "nvidia-caps" / name).touch()
@@ -284,7 +289,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a 
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def device_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A device file that gives zeros, as /dev/zero does."""
     path = tmp_path_factory.mktemp("dev") / "nvidia0"
     os.mknod(path, stat.S_IFCHR, os.makedev(1, 5))
@@ -293,14 +298,14 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gpu_box(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
-    devices = tuple(Bind(str(device), f"/dev/{name}") for name in ("nvidiactl", "nvidia0"))
+def gpu_box(device_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
+    devices = tuple(Bind(str(device_file), f"/dev/{name}") for name in ("nvidiactl", "nvidia0"))
     fake_equipment = Equipment(devices, (), (("CUDA_VISIBLE_DEVICES", "0"),))
     with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), fake_equipment) as box:
         yield box
 
 
-def result(box: Box, limits: Limits, expression: str) -> object:
+def evaluate_in_box(box: Box, limits: Limits, expression: str) -> object:
     return value_of(box, limits, f"{SOURCE}\ndef f():\n    return float({expression})\n")
 
 
@@ -358,8 +363,8 @@ INSIDE = {  # expression, on a GPU, on a CPU
 def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(
     gpu_box, box, expression, on_a_gpu, on_a_cpu
 ):
-    assert result(gpu_box, GPU, expression) == on_a_gpu
-    assert result(box, CPU, expression) == on_a_cpu
+    assert evaluate_in_box(gpu_box, GPU, expression) == on_a_gpu
+    assert evaluate_in_box(box, CPU, expression) == on_a_cpu
 
 
 @needs_root
@@ -369,13 +374,15 @@ def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu_box, tmp_path
 
 
 @needs_root
-def test_memory_is_bounded_by_the_cgroup_where_there_is_one(device, tmp_path):
+def test_memory_is_bounded_by_the_cgroup_where_there_is_one(device_file, tmp_path):
     little = replace(GPU, memory_mib=64)
-    with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:
+    with NamespaceBox(
+        little, tmp_path, Equipment((Bind(str(device_file), "/dev/nvidia0"),))
+    ) as box:
         if not all(folder.exists() for folder in box._cgroup.folders):
             pytest.skip("no cgroup can be made here")
         with pytest.raises(AttemptEnded, match="out of memory"):
-            result(box, little, "len(torch.ones(3 << 30, dtype=torch.uint8))")
+            evaluate_in_box(box, little, "len(torch.ones(3 << 30, dtype=torch.uint8))")
 
 
 def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path):

@@ -83,7 +83,7 @@ class Layer(torch.nn.Module):
 
 
 @pytest.fixture(scope="module")
-def attempt(box: Box) -> Iterator[Connection]:
+def module_attempt(box: Box) -> Iterator[Connection]:
     connection = box.attempt(Limits())
     assert connection.ask(Load(SOURCE, "attempt.py"), 10.0).raised is None
     yield connection
@@ -91,7 +91,7 @@ def attempt(box: Box) -> Iterator[Connection]:
 
 
 def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
-    attempt,
+    module_attempt,
 ):
     calls = [
         Call("product", (X,), autocast="bfloat16"),
@@ -99,7 +99,7 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
         Call("fault", (X,), autocast="bfloat16"),
         Call("product", (X,), memory=True),
     ]
-    replies = [attempt.ask(call, 10.0) for call in calls]
+    replies = [module_attempt.ask(call, 10.0) for call in calls]
     dtypes = [output.dtype for reply in replies for output in reply.outputs]
     assert dtypes == ["bfloat16", "bfloat16", "float32"]
     assert replies[2].raised is not None
@@ -118,8 +118,8 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
     ],
     ids=["a tensor", "a tensor by its name", "a tensor for a module there"],
 )
-def test_an_argument_is_moved_to_the_device_that_the_call_names(attempt, call):
-    reply = attempt.ask(call, 20.0)
+def test_an_argument_is_moved_to_the_device_that_the_call_names(module_attempt, call):
+    reply = module_attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == "meta"
 

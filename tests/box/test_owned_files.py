@@ -18,7 +18,7 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.box.zygote_box import uid_for_box
 from tests.box.conftest import value_of
-from tests.witness import below, parent_of
+from tests.witness import parent_of, process_and_descendants
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 OWNED = "/box/owned"
@@ -106,13 +106,13 @@ def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
         yield opened
 
 
-def answer(own_box: NamespaceBox, name: str, *args: int) -> object:
+def answer_in_box(own_box: NamespaceBox, name: str, *args: int) -> object:
     return value_of(own_box, LIMITS, SOURCE, *args, name=name, seconds=30.0)
 
 
 def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box):
-    assert answer(own_box, "owns") == 1.0
-    assert answer(own_box, "marked") == 0.0
+    assert answer_in_box(own_box, "owns") == 1.0
+    assert answer_in_box(own_box, "marked") == 0.0
 
 
 @pytest.mark.skipif(
@@ -120,26 +120,26 @@ def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box):
     reason="an ordinary user may own the libraries, and the box has that user's uid",
 )
 def test_no_other_file_belongs_to_a_box_that_root_opens(own_box):
-    assert answer(own_box, "files_of_its_own") == 0.0
+    assert answer_in_box(own_box, "files_of_its_own") == 0.0
 
 
 def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(own_box):
-    assert answer(own_box, "may_write") == 7.0
+    assert answer_in_box(own_box, "may_write") == 7.0
 
 
 def test_the_null_device_and_two_pipes_are_open_and_no_socket(own_box):
     null_devices = [[number, CHARACTERS] for number in (0, 1, 2)]
-    assert answer(own_box, "opened") == [*null_devices, [64, PIPE], [65, PIPE]]
+    assert answer_in_box(own_box, "opened") == [*null_devices, [64, PIPE], [65, PIPE]]
 
 
 def test_flags_that_one_attempt_sets_are_not_the_next_ones(own_box):
-    flags = answer(own_box, "flags", os.O_APPEND | os.O_NONBLOCK)
-    assert answer(own_box, "flags", 0) == flags
+    flags = answer_in_box(own_box, "flags", os.O_APPEND | os.O_NONBLOCK)
+    assert answer_in_box(own_box, "flags", 0) == flags
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
 def test_no_mapping_is_shared_and_writable(own_box):
-    warm = below(own_box._reaper.pid)[-1]
+    warm = process_and_descendants(own_box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     assert [line for line in maps.splitlines() if line.split()[1][1::2] == "ws"] == []
@@ -149,7 +149,7 @@ def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(own_box):
     """The core limit is 1, because a handler in the core pattern gets a core at limit 0."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
-    assert answer(own_box, "core") == [most, most, 0]  # and the process is not dumpable
+    assert answer_in_box(own_box, "core") == [most, most, 0]  # and the process is not dumpable
 
 
 PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
@@ -157,13 +157,13 @@ PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
 
 @pytest.mark.parametrize("victim", PARTS)
 def test_all_of_a_box_ends_when_a_part_is_killed(own_box, victim):
-    family, cgroup = below(own_box._reaper.pid), own_box._cgroup
+    family, cgroup = process_and_descendants(own_box._reaper.pid), own_box._cgroup
     assert len(family) == len(PARTS)
     os.kill(family[PARTS.index(victim)], signal.SIGKILL)
     while any(parent_of(pid) for pid in family):
         time.sleep(0.01)
     own_box.attempt(LIMITS).close()
-    assert len(below(own_box._reaper.pid)) == 4
+    assert len(process_and_descendants(own_box._reaper.pid)) == 4
     assert not any(folder.exists() for folder in cgroup.folders)
 
 
@@ -193,7 +193,7 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
 
 def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:
     """Return the pids below the reaper, bubblewrap and its init."""
-    return below(own_box._reaper.pid)[3:]
+    return process_and_descendants(own_box._reaper.pid)[3:]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from manyheads.student.choose_example_calls import Example, examples
 from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explain_example, follow
 from manyheads.submission import Source
-from tests.diagnosis.both_sides import Sides, names
+from tests.diagnosis.both_sides import Sides, named_misconceptions
 from tests.make import edit_text
 
 RETURNED = "return self.proj(y), (k, v)"
@@ -62,7 +62,7 @@ def test_another_structure_gets_one_sentence(sides, returned, sentence):
 
 def test_a_cache_that_is_ignored_is_named(sides):
     ignored = {"B, T, C = x.shape": "cache = None\n        B, T, C = x.shape"}
-    assert names(sides.grade_attempt("kv_cache", ignored)) == ["cache_ignored"]
+    assert named_misconceptions(sides.grade_attempt("kv_cache", ignored)) == ["cache_ignored"]
 
 
 @pytest.mark.recorded

@@ -113,11 +113,11 @@ def keep(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     return y, y
 
 
-def add(x: Tensor, state: object = None) -> tuple[Tensor, None]:
+def add_in_place(x: Tensor, state: object = None) -> tuple[Tensor, None]:
     return x.add_(1) if state else x, None
 
 
-def numbers(reply: Reply) -> list[float]:
+def output_numbers(reply: Reply) -> list[float]:
     return [float(output.tensor[0]) for output in reply.outputs[::2]]
 
 
@@ -132,7 +132,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "a step gets what an earlier one returned": (
         Counter(),
         Call("f", (TWO,), then=AGAIN * 2),
-        numbers,
+        output_numbers,
         [4, 5, 5],
     ),
     "an opaque part is not told": (
@@ -144,7 +144,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "an output is told as it was before a later step changed it": (
         keep,
         Call("f", (ONE,), then=AGAIN),
-        numbers,
+        output_numbers,
         [1, 2],
     ),
     "no step follows one that returned another structure": (
@@ -160,7 +160,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
         {"args.0": [2, 2], "then.0.args.0": [2]},
     ),
     "a changed argument of a later step is told by its name": (
-        add,
+        add_in_place,
         Call("f", (ONE,), then=(FollowUp((ONE, "again")),)),
         lambda reply: reply.mutated,
         ("then.0.args.0",),
@@ -174,7 +174,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "a step puts the instance in a mode in which it stays": (
         Doubles,
         Call(Build("f"), (ONE,), then=TURNS),
-        numbers,
+        output_numbers,
         [1, 2, 2, 1],
     ),
 }

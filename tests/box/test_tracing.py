@@ -55,7 +55,7 @@ def steps_of(traced: Traced) -> list[Step]:
     return [traced.steps[index] for index in traced.order]
 
 
-def names(traced: Traced) -> list[str]:
+def step_names(traced: Traced) -> list[str]:
     return [step.name for step in steps_of(traced)]
 
 
@@ -243,7 +243,7 @@ def test_following_changes_no_answer_and_shows_nothing_of_a_check():
     traced = trace(namespace, TraceCall(call, (2, 2), 3), "<string>")
     executed = execute(namespace, call, "a.py").outputs[0].tensor
     assert torch.equal(traced.reply.outputs[0].tensor, executed)
-    assert names(traced) == ["scaled_dot_product_attention", "rand_like", "mul"]
+    assert step_names(traced) == ["scaled_dot_product_attention", "rand_like", "mul"]
 
 
 def watched(function: Callable[..., object], *arguments: object, watch: bool = True) -> Reply:
@@ -374,7 +374,7 @@ class Causal(nn.Module):
         return self.second(self.first(mean))
 
 
-def answer(learner: Trainer, message: InitModel | TrainStep | Write) -> Reply:
+def learner_reply(learner: Trainer, message: InitModel | TrainStep | Write) -> Reply:
     torch.set_num_threads(1)  # as in an attempt's process; threads for small tensors wait
     reply = learner.answer({"Causal": Causal}, message, "a.py")
     assert reply.raised is None
@@ -384,18 +384,18 @@ def answer(learner: Trainer, message: InitModel | TrainStep | Write) -> Reply:
 def prepare_learner(dropout: float) -> Trainer:
     learner = Trainer()
     build = Build("Causal", (C, dropout), training=True)
-    assert answer(learner, InitModel(build, 7, TEXT)) == Reply()
+    assert learner_reply(learner, InitModel(build, 7, TEXT)) == Reply()
     return learner
 
 
 def losses(learner: Trainer, steps: int) -> list[float]:
-    return [answer(learner, TrainStep()).outputs[0].tensor.item() for _ in range(steps)]
+    return [learner_reply(learner, TrainStep()).outputs[0].tensor.item() for _ in range(steps)]
 
 
 def test_it_learns_and_what_it_writes_on_the_way_changes_nothing():
     learner = prepare_learner(0.5)
     early_losses = losses(learner, 3)
-    answer(learner, Write(TEXT[:2], 5))
+    learner_reply(learner, Write(TEXT[:2], 5))
     assert [*early_losses, *losses(learner, 3)] == losses(prepare_learner(0.5), 6)
     assert sum(losses(learner, 20)[-3:]) < sum(early_losses)
 
@@ -419,7 +419,9 @@ def test_it_writes_what_it_is_sure_of():
         model.tokens.weight.copy_(torch.eye(7, C))
         # after each token comes the next one
         model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))
-    written = answer(learner, Write(torch.tensor([4], dtype=torch.uint8), 20)).outputs[0].tensor
+    written = (
+        learner_reply(learner, Write(torch.tensor([4], dtype=torch.uint8), 20)).outputs[0].tensor
+    )
     assert written.tolist() == [(5 + i) % 7 for i in range(20)]
 
 

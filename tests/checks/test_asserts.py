@@ -25,16 +25,16 @@ INF, NAN = float("inf"), float("nan")
 ONES = torch.ones(2, 3, dtype=torch.float64)
 
 
-def answer(*outputs: Output, **reply: object) -> Answer:
+def answer_with(*outputs: Output, **reply: object) -> Answer:
     return Answer(Call("f"), Reply(outputs=outputs, **reply))
 
 
 def tensor_answer(value: torch.Tensor, **reply: object) -> Answer:
-    return answer(Output("tensor", value, "float64", "cpu", tuple(value.shape)), **reply)
+    return answer_with(Output("tensor", value, "float64", "cpu", tuple(value.shape)), **reply)
 
 
 def error_answer(*types: str) -> Answer:
-    return answer(raised=Raised(types[0], (*types, "Exception"), "", "call", 7))
+    return answer_with(raised=Raised(types[0], (*types, "Exception"), "", "call", 7))
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_an_accepted_argument_is_no_refusal():
             [tensor_answer(ONES.sum()), ONES[0, 0]],
             "a single number, and not the expected one",
         ),
-        (assert_finite, [answer(Output("tuple"))], "yours returned a tuple"),
-        (assert_finite, [answer(Output("x0.123::warning"))], "an object of another type"),
+        (assert_finite, [answer_with(Output("tuple"))], "yours returned a tuple"),
+        (assert_finite, [answer_with(Output("x0.123::warning"))], "an object of another type"),
         (
             assert_finite,
             [tensor_answer(torch.tensor([0.0, NAN]))],

@@ -164,7 +164,7 @@ def test_changed_positions():
         changed_positions(INPUT, INPUT[0], axes=1)
 
 
-def attend(q, k):
+def attention_weights(q, k):
     return torch.softmax(q @ k.mT, -1)
 
 
@@ -177,31 +177,33 @@ def arguments(draw):
     [
         (
             "gradients",
-            lambda q, k: attend(q, k.detach()),
+            lambda q, k: attention_weights(q, k.detach()),
             "f: no gradient reaches k, though the output depends on it",
             "gradient_cut",
         ),
         (
             "leaves_its_arguments",
-            lambda q, k: attend(q.mul_(1.0 + 1e-3), k),
+            lambda q, k: attention_weights(q.mul_(1.0 + 1e-3), k),
             "the first argument changed",
             "input_mutated",
         ),
         (
             "dtype",
-            lambda q, k: attend(q.float(), k.float()),
+            lambda q, k: attention_weights(q.float(), k.float()),
             "f: float64 in should give float64 out; yours gives float32",
             "hard_coded_dtype",
         ),
         (
             "device",
-            lambda q, k: attend(q, k) + torch.zeros(3, 4),
+            lambda q, k: attention_weights(q, k) + torch.zeros(3, 4),
             "f: tensors on two devices meet",
             "hard_coded_device",
         ),
         (
             "stays_on_the_device",
-            lambda q, k: attend(q, k).cpu() if q.device.type == "cpu" else torch.zeros(3, 4),
+            lambda q, k: (
+                attention_weights(q, k).cpu() if q.device.type == "cpu" else torch.zeros(3, 4)
+            ),
             "f gives a tensor on cpu, whatever the device of its arguments",
             "hard_coded_device",
         ),
@@ -209,7 +211,7 @@ def arguments(draw):
 )
 def test_a_contract_accepts_a_right_function_and_names_a_fault(name, fault, evidence, suspect):
     (requirement,) = function_contract(arguments, **{name: ""})
-    reference = file_with(f=attend)
+    reference = file_with(f=attention_weights)
     requirement(reference, reference, Draw(1))
     with pytest.raises(CheckFailed, match=re.escape(evidence)) as caught:
         requirement(file_with(f=fault), reference, Draw(1))

@@ -27,6 +27,6 @@ def in_this_process(monkeypatch):
 
 
 @pytest.fixture
-def here(student_copy, in_this_process):
+def student_folder(student_copy, in_this_process):
     """The student's folder, for a command that runs in this process."""
     return student_copy

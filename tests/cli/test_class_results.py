@@ -54,7 +54,7 @@ def late_result(student, **fields):
 
 
 @pytest.fixture
-def here(tmp_path):
+def decided_course(tmp_path):
     """A course with decisions, and the results of five students."""
     (tmp_path / "course.yaml").write_text(COURSE)
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)
@@ -65,15 +65,15 @@ def here(tmp_path):
 
 
 @pytest.fixture
-def course(tmp_path):
+def run_here(tmp_path):
     """Run a command in the folder of the course."""
     return partial(call_course, cwd=tmp_path)
 
 
 @pytest.fixture
-def export(course):
+def export(run_here):
     """Run `course export results` with a format and options."""
-    return lambda name, *options: course("export", "results", "--format", name, *options)
+    return lambda name, *options: run_here("export", "results", "--format", name, *options)
 
 
 def rows_of(completed):
@@ -81,12 +81,12 @@ def rows_of(completed):
     return list(csv.DictReader(io.StringIO(completed.stdout)))
 
 
-def words(completed):
+def output_words(completed):
     """All output, as one line."""
     return " ".join((completed.stdout + completed.stderr).split())
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("decided_course")
 def test_csv_has_the_counted_score_and_its_rule(export):
     rows = rows_of(export("csv"))
     sums = dict.fromkeys(SCORES, 0.0)
@@ -104,7 +104,7 @@ def test_csv_has_the_counted_score_and_its_rule(export):
     assert all("excused: counts for nothing" in row["decided"] for row in of_dara)
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("decided_course")
 @pytest.mark.parametrize(
     ("name", "head", "of_dara", "no_word"),
     [
@@ -127,12 +127,14 @@ def test_a_gradebook_gets_a_score_of_all_points_and_the_rules_go_to_stderr(
 @pytest.mark.parametrize(
     ("name", "has_mark"), [("csv", True), ("canvas", False), ("moodle", False)]
 )
-def test_only_a_csv_file_says_to_spreadsheets_that_it_is_utf_8(export, here, name, has_mark):
+def test_only_a_csv_file_says_to_spreadsheets_that_it_is_utf_8(
+    export, decided_course, name, has_mark
+):
     assert export(name, "--out", "grades.csv").returncode == 0
-    assert (here / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is has_mark
+    assert (decided_course / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is has_mark
 
 
-def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(export, here):
+def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(export, decided_course):
     completed = export("gradescope", "--out", "files")
     assert completed.returncode == 0
     assert (
@@ -140,7 +142,7 @@ def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(expo
         "entered. Next: "
     ) in completed.stderr
     ada, dara = (
-        json.loads((here / "files" / student / "averages" / "results.json").read_text())
+        json.loads((decided_course / "files" / student / "averages" / "results.json").read_text())
         for student in ("ada", "dara")
     )
     assert ada["score"] == 7.2
@@ -149,14 +151,14 @@ def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(expo
     assert "excused: counts for nothing" in dara["output"]
 
 
-def test_the_report_shows_decisions_in_the_terminal_and_on_each_page(course, here):
-    completed = course("report", "results", "--students")
+def test_the_report_shows_decisions_in_the_terminal_and_on_each_page(run_here, decided_course):
+    completed = run_here("report", "results", "--students")
     assert completed.returncode == 0, completed.stderr
     lines = [line.split() for line in completed.stdout.splitlines()]
     assert ["chen", "2.4*", "ex", "2.4/4"] in [line[:4] for line in lines]
     assert ["dara", "ex", "ex", "0/0"] in [line[:4] for line in lines]
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)" in completed.stdout
-    pages = here / "results" / "report"
+    pages = decided_course / "results" / "report"
     index, ada = ((pages / name).read_text() for name in ("index.html", "students/ada.html"))
     assert "Dates and decisions" in index
     assert f"<td>{LATE} (9 → 7.2)</td>" in index
@@ -165,9 +167,11 @@ def test_the_report_shows_decisions_in_the_terminal_and_on_each_page(course, her
     assert "Dr. X" not in ada
 
 
-def test_feedback_says_excused_in_place_of_points_that_do_not_count(course, here):
-    assert course("feedback", "results", "--out", "home").returncode == 0
-    chen, dara = (here / "home" / "feedback" / name / "averages" for name in ("chen", "dara"))
+def test_feedback_says_excused_in_place_of_points_that_do_not_count(run_here, decided_course):
+    assert run_here("feedback", "results", "--out", "home").returncode == 0
+    chen, dara = (
+        decided_course / "home" / "feedback" / name / "averages" for name in ("chen", "dara")
+    )
     assert "| 02 The median | excused |" in (chen / "averages.md").read_text()
     assert '<span class="points">excused</span>' in (chen / "averages.html").read_text()
     text = (dara / "averages.md").read_text()
@@ -175,11 +179,11 @@ def test_feedback_says_excused_in_place_of_points_that_do_not_count(course, here
     assert text.count(" | excused |") == 2
 
 
-def test_a_student_on_the_roster_may_have_handed_in_nothing(export, here):
-    (here / "overrides.yaml").write_text(
+def test_a_student_on_the_roster_may_have_handed_in_nothing(export, decided_course):
+    (decided_course / "overrides.yaml").write_text(
         "- {student: zoe, exercise: median, score: 5, comment: on paper}\n"
     )
-    (here / "roster.csv").write_text("id\nada\nzoe\n")
+    (decided_course / "roster.csv").write_text("id\nada\nzoe\n")
     assert "there is no student 'zoe'" in export("csv").stderr
     rows = rows_of(export("csv", "--roster", "roster.csv"))
     of_zoe = [row for row in rows if row["student"] == "zoe"]
@@ -189,12 +193,12 @@ def test_a_student_on_the_roster_may_have_handed_in_nothing(export, here):
     ]
 
 
-def test_course_yaml_names_the_roster(course, here):
-    (here / "overrides.yaml").unlink()
-    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    (here / "roster.csv").write_text("id\nada\nzoe\n")
-    assert "Handed in nothing: 1 of 2 on the roster: zoe" in course("report", "results").stdout
-    assert "zoe" in course("export", "results", "--format", "canvas").stdout
+def test_course_yaml_names_the_roster(run_here, decided_course):
+    (decided_course / "overrides.yaml").unlink()
+    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (decided_course / "roster.csv").write_text("id\nada\nzoe\n")
+    assert "Handed in nothing: 1 of 2 on the roster: zoe" in run_here("report", "results").stdout
+    assert "zoe" in run_here("export", "results", "--format", "canvas").stdout
 
 
 @pytest.mark.parametrize("command", ["report", "export"])
@@ -206,34 +210,37 @@ def test_course_yaml_names_the_roster(course, here):
     ],
 )
 def test_a_roster_of_course_yaml_that_is_of_no_use_can_be_switched_off(
-    course, here, command, roster, ending
+    run_here, decided_course, command, roster, ending
 ):
-    (here / "overrides.yaml").unlink()
-    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (decided_course / "overrides.yaml").unlink()
+    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     if roster:
-        (here / "roster.csv").write_text(roster)
-    assert course(command, "results").stderr.endswith(ending)
-    assert course(command, "results", "--roster", "none").returncode == 0
+        (decided_course / "roster.csv").write_text(roster)
+    assert run_here(command, "results").stderr.endswith(ending)
+    assert run_here(command, "results", "--roster", "none").returncode == 0
 
 
-def test_one_section_is_reported_exported_and_sent_home(course, export, here):
-    (here / "overrides.yaml").unlink()
-    (here / "roster.csv").write_text(
+def test_one_section_is_reported_exported_and_sent_home(run_here, export, decided_course):
+    (decided_course / "overrides.yaml").unlink()
+    (decided_course / "roster.csv").write_text(
         "id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n"
     )
-    assert course("report", "results", "--roster", "roster.csv").returncode == 0
+    assert run_here("report", "results", "--roster", "roster.csv").returncode == 0
     section = ("--roster", "roster.csv", "--section", "B")
-    completed = course("report", "results", "--students", *section)
+    completed = run_here("report", "results", "--students", *section)
     lines = [line.split()[0] for line in completed.stdout.splitlines() if "/10" in line]
     assert lines == ["b", "chen", "zoe"], "bela is b's account on GitHub"
     assert "Handed in nothing: 1 of 3 on the roster: Zoe\n" in completed.stdout
-    pages = here / "results" / "report"
+    pages = decided_course / "results" / "report"
     index = (pages / "index.html").read_text()
     assert ("Zoe" in index, "ada" in index) == (True, False)
     assert (pages / "students" / "ada.html").exists(), "pages of other sections stay"
     assert {row["student"] for row in rows_of(export("csv", *section))} == {"b", "chen", "zoe"}
-    assert course("feedback", "results", *section).returncode == 0
-    assert sorted(path.name for path in (here / "home" / "feedback").iterdir()) == ["b", "chen"]
+    assert run_here("feedback", "results", *section).returncode == 0
+    assert sorted(path.name for path in (decided_course / "home" / "feedback").iterdir()) == [
+        "b",
+        "chen",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -262,24 +269,26 @@ def test_one_section_is_reported_exported_and_sent_home(course, export, here):
         ),
     ],
 )
-def test_a_section_or_roster_that_does_not_fit_is_one_sentence(course, here, options, message):
-    (here / "overrides.yaml").unlink()
-    (here / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
-    (here / "twice.csv").write_text("id,github\nbela,Chen\n")
-    completed = course("report", "results", *options.split())
+def test_a_section_or_roster_that_does_not_fit_is_one_sentence(
+    run_here, decided_course, options, message
+):
+    (decided_course / "overrides.yaml").unlink()
+    (decided_course / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
+    (decided_course / "twice.csv").write_text("id,github\nbela,Chen\n")
+    completed = run_here("report", "results", *options.split())
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr == f"course: {message}\n"
 
 
-def test_the_same_decision_about_several_students_is_one_line(course, here):
-    (here / "overrides.yaml").unlink()
-    output = course("report", "results").stdout
+def test_the_same_decision_about_several_students_is_one_line(run_here, decided_course):
+    (decided_course / "overrides.yaml").unlink()
+    output = run_here("report", "results").stdout
     (line,) = [line for line in output.splitlines() if line.startswith("decided: ")]
     assert line == f"decided: =ewa, ada, bela, chen, dara: Averages: {LATE} (9 → 7.2)"
 
 
-def test_without_a_course_no_decision_is_applied_and_that_is_said(export, here):
-    (here / "course.yaml").unlink()
+def test_without_a_course_no_decision_is_applied_and_that_is_said(export, decided_course):
+    (decided_course / "course.yaml").unlink()
     completed = export("csv")
     assert "ada,averages,mean,3,4" in completed.stdout
     assert completed.stderr.startswith(
@@ -287,15 +296,17 @@ def test_without_a_course_no_decision_is_applied_and_that_is_said(export, here):
     )
 
 
-def test_from_elsewhere_the_course_beside_the_results_counts(here, tmp_path_factory):
+def test_from_elsewhere_the_course_beside_the_results_counts(decided_course, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    completed = call_course("export", here / "results", "--format", "canvas", cwd=elsewhere)
+    completed = call_course(
+        "export", decided_course / "results", "--format", "canvas", cwd=elsewhere
+    )
     assert "\nada,,,ada,,7.2\n" in completed.stdout
 
 
-def test_an_unknown_time_leads_in_no_circle(course, here):
-    write_result(late_result("ada", handed_in=None), here / "results")
-    output = words(course("report", "results"))
+def test_an_unknown_time_leads_in_no_circle(run_here, decided_course):
+    write_result(late_result("ada", handed_in=None), decided_course / "results")
+    output = output_words(run_here("report", "results"))
     assert (
         "none of them counts as late: ada. Next: a score in "
         "overrides.yaml for whoever was late; of downloads from Moodle or Canvas, course collect "
@@ -304,50 +315,54 @@ def test_an_unknown_time_leads_in_no_circle(course, here):
     assert output.count("course collect") == 1
 
 
-def test_overrides_shows_each_decision(course, here):
-    completed = course("overrides")
+def test_overrides_shows_each_decision(run_here, decided_course):
+    completed = run_here("overrides")
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.startswith(
         "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
-    assert "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill 2 chen" in words(completed)
-    (here / "overrides.yaml").write_text("- {student: ada}")
-    completed = course("overrides")
+    assert "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill 2 chen" in output_words(completed)
+    (decided_course / "overrides.yaml").write_text("- {student: ada}")
+    completed = run_here("overrides")
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "overrides.yaml:1: a row has one of" in completed.stderr
 
 
-def test_overrides_names_a_student_who_is_unknown(course, here):
-    with (here / "overrides.yaml").open("a") as file:
+def test_overrides_names_a_student_who_is_unknown(run_here, decided_course):
+    with (decided_course / "overrides.yaml").open("a") as file:
         file.write("- {student: belaa, exercise: mean, score: 1}\n")
-    completed = course("overrides")
+    completed = run_here("overrides")
     assert completed.returncode == 2
-    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in words(completed)
+    assert "overrides.yaml:5: there is no student 'belaa' (is 'bela' meant?)" in output_words(
+        completed
+    )
     assert re.search(r"belaa .*score 1", completed.stdout)
 
 
-def test_without_results_overrides_compares_with_the_roster_if_there_is_one(course, here):
-    shutil.rmtree(here / "results")
-    completed = course("overrides")
+def test_without_results_overrides_compares_with_the_roster_if_there_is_one(
+    run_here, decided_course
+):
+    shutil.rmtree(decided_course / "results")
+    completed = run_here("overrides")
     assert completed.returncode == 0
     assert "Whether these students exist is not known here, without a roster" in completed.stdout
-    (here / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
-    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    completed = course("overrides")
+    (decided_course / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
+    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    completed = run_here("overrides")
     assert completed.returncode == 2
-    assert "there is no student '=ewa'" in words(completed)
+    assert "there is no student '=ewa'" in output_words(completed)
 
 
-def test_overrides_names_the_members_of_a_group(course, here):
-    (here / "roster.csv").write_text("id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n")
-    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    (here / "submitted" / "red").mkdir(parents=True)
-    (here / "overrides.yaml").write_text("- {student: red, exercise: mean, score: 1}\n")
-    completed = course("overrides")
+def test_overrides_names_the_members_of_a_group(run_here, decided_course):
+    (decided_course / "roster.csv").write_text("id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n")
+    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (decided_course / "submitted" / "red").mkdir(parents=True)
+    (decided_course / "overrides.yaml").write_text("- {student: red, exercise: mean, score: 1}\n")
+    completed = run_here("overrides")
     assert completed.returncode == 2
-    assert ("overrides.yaml:1: 'red' is a group, with ada and bela. Next: a row for each") in words(
-        completed
-    )
+    assert (
+        "overrides.yaml:1: 'red' is a group, with ada and bela. Next: a row for each"
+    ) in output_words(completed)
 
 
 UNSEEN = r"""
@@ -364,12 +379,14 @@ UNSEEN = r"""
         *(f"export results --format {name} --roster roster.csv" for name in sorted(FORMATS)),
     ],
 )
-def test_no_text_of_a_person_moves_a_cursor_or_turns_a_line_around(course, here, command):
-    (here / "overrides.yaml").write_text(UNSEEN)
+def test_no_text_of_a_person_moves_a_cursor_or_turns_a_line_around(
+    run_here, decided_course, command
+):
+    (decided_course / "overrides.yaml").write_text(UNSEEN)
     row = "ada,\u202eLovelace\x1b]0;title\x07 محمد\u200cرضا,A\x1b[1m\u2028B\n"
-    (here / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
-    completed = course(*command.split())
-    pages = here.glob("results/report/**/*.html")
+    (decided_course / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
+    completed = run_here(*command.split())
+    pages = decided_course.glob("results/report/**/*.html")
     output = completed.stdout + completed.stderr + "".join(page.read_text() for page in pages)
     assert "ada" in output
     controls = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
@@ -447,19 +464,19 @@ def assert_in_order(text, titles):
         ("overrides", ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
     ],
 )
-def test_a_terminal_shows_titles_in_the_order_of_the_course(course, command, titles):
-    completed = course(*command.split(), COLUMNS="80")
+def test_a_terminal_shows_titles_in_the_order_of_the_course(run_here, command, titles):
+    completed = run_here(*command.split(), COLUMNS="80")
     assert completed.returncode == 0, completed.stderr
     assert_in_order(completed.stdout, titles)
     assert max(map(len, completed.stdout.splitlines())) <= 80 or command != "overrides"
 
 
-def test_pages_and_feedback_show_titles_in_the_order_of_the_course(course, two_assignments):
-    assert course("report", "results").returncode == 0
+def test_pages_and_feedback_show_titles_in_the_order_of_the_course(run_here, two_assignments):
+    assert run_here("report", "results").returncode == 0
     pages = two_assignments / "results" / "report"
     for page in (pages / "index.html", pages / "students" / "ben.html"):
         assert_in_order(visible_text(page), ["Adding up", "Subtotals", "The middle", "The mean"])
-    assert course("feedback", "results").returncode == 0
+    assert run_here("feedback", "results").returncode == 0
     for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
         folder = two_assignments / "home" / "feedback" / "ben" / name
         markdown = (folder / f"{name}.md").read_text()
@@ -479,19 +496,19 @@ def test_pages_and_feedback_show_titles_in_the_order_of_the_course(course, two_a
         pytest.param("overrides", "The middle", "The middle", "Adding up", id="of overrides"),
     ],
 )
-def test_one_assignment_alone_is_shown(course, command, name, shown, hidden):
-    completed = course(*command.split(), "--assignment", name)
+def test_one_assignment_alone_is_shown(run_here, command, name, shown, hidden):
+    completed = run_here(*command.split(), "--assignment", name)
     assert completed.returncode == 0, completed.stderr
     assert shown in completed.stdout
     assert hidden not in completed.stdout
 
 
-def test_collect_takes_the_files_of_one_assignment_and_counts_the_others(course, two_assignments):
+def test_collect_takes_the_files_of_one_assignment_and_counts_the_others(run_here, two_assignments):
     folder = two_assignments / "download" / "ada"
     folder.mkdir(parents=True)
     for name in ("01_one_total.py", "01_one_mean.py"):
         (folder / name).write_text("def f():\n    pass\n")
-    completed = course("collect", "download", "--assignment", "adding")
+    completed = run_here("collect", "download", "--assignment", "adding")
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert "note: of other assignments, and left out: 1\n" in completed.stdout
     submitted = two_assignments / "submitted"
@@ -500,7 +517,7 @@ def test_collect_takes_the_files_of_one_assignment_and_counts_the_others(course,
 
 
 @pytest.fixture
-def results(tmp_path):
+def results_of_two(tmp_path):
     """The results of ada, whose attempt is right, and ben, whose attempt is wrong."""
     shutil.copy(TINY / "course.yaml", tmp_path)
     for student, score in (("ada", 2.0), ("ben", 0.0)):
@@ -510,8 +527,10 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def test_report_shows_the_class_and_its_students_and_the_path_of_the_pages(course, results):
-    completed = course("report", "results")
+def test_report_shows_the_class_and_its_students_and_the_path_of_the_pages(
+    run_here, results_of_two
+):
+    completed = run_here("report", "results")
     assert (completed.returncode, completed.stderr) == (0, "")
     assert (
         "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2"
@@ -519,44 +538,50 @@ def test_report_shows_the_class_and_its_students_and_the_path_of_the_pages(cours
     assert completed.stdout.endswith(
         "2 submissions, isolation: namespaces\nPages: results/report/index.html\n"
     )
-    pages = sorted(path.name for path in (results / "report" / "students").iterdir())
+    pages = sorted(path.name for path in (results_of_two / "report" / "students").iterdir())
     assert pages == ["ada.html", "ben.html"]
-    students = course("report", "results", "--students", "--html", "web/heads").stdout
+    students = run_here("report", "results", "--students", "--html", "web/heads").stdout
     row_of_ben = ["ben", "0", "0/2"]
     assert row_of_ben not in [line.split() for line in completed.stdout.splitlines()]
     assert row_of_ben in [line.split() for line in students.splitlines()]
     assert students.endswith("Pages: web/heads/index.html\n")
-    assert (results.parent / "web" / "heads" / "students" / "ada.html").is_file()
+    assert (results_of_two.parent / "web" / "heads" / "students" / "ada.html").is_file()
 
 
-def test_a_result_that_cannot_be_read_is_named_and_the_others_are_reported(course, results):
-    (results / "ben" / "averages.json").write_text('{"student": "ben", ')
-    completed = course("report", "results")
+def test_a_result_that_cannot_be_read_is_named_and_the_others_are_reported(
+    run_here, results_of_two
+):
+    (results_of_two / "ben" / "averages.json").write_text('{"student": "ben", ')
+    completed = run_here("report", "results")
     assert completed.returncode == 2
     assert completed.stderr == (
         "course: results/ben/averages.json is no result of this version. Next: course grade "
         "again, or remove it\n"
     )
     assert "1 submission, isolation: namespaces" in completed.stdout
-    page = (results / "report" / "index.html").read_text()
+    page = (results_of_two / "report" / "index.html").read_text()
     assert "results/ben/averages.json is no result of this version." in page
-    assert not (results / "report" / "students" / "ben.html").exists()
-    (results / "ada" / "averages.json").write_text("")
-    assert course("report", "results", "--html", "web").stdout == ""
-    assert not (results.parent / "web").exists(), "without a readable result there are no pages"
+    assert not (results_of_two / "report" / "students" / "ben.html").exists()
+    (results_of_two / "ada" / "averages.json").write_text("")
+    assert run_here("report", "results", "--html", "web").stdout == ""
+    assert not (results_of_two.parent / "web").exists(), (
+        "without a readable result there are no pages"
+    )
 
 
-def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(course, results):
-    (results.parent / "taken").write_text("")
-    completed = course("report", "results", "--html", "taken/here")
+def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_here, results_of_two):
+    (results_of_two.parent / "taken").write_text("")
+    completed = run_here("report", "results", "--html", "taken/here")
     assert completed.returncode == 2
     assert "2 submissions" in completed.stdout
     assert completed.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
-def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, results, tiny_copy):
+def test_submitted_draws_wrong_answers_beside_the_expected_ones(
+    run_course, results_of_two, tiny_copy
+):
     for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
-        folder = results.parent / "handed in" / student / "averages"
+        folder = results_of_two.parent / "handed in" / student / "averages"
         folder.mkdir(parents=True)
         source = f"import torch\ndef running_mean(x):\n    return x.cumsum(0) / {divided_by}\n"
         (folder / "01_running_mean.py").write_text(source)
@@ -564,33 +589,35 @@ def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, resu
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "\n1 of 1 wrong attempt has pictures, drawn in " in completed.stdout
     ada, ben = (
-        (results / "report" / "students" / f"{student}.html").read_text()
+        (results_of_two / "report" / "students" / f"{student}.html").read_text()
         for student in ("ada", "ben")
     )
     assert "running_mean(x): the largest difference is " in ben
     assert "<figure" not in ada
 
 
-def test_a_submitted_folder_without_these_students_is_an_error(course, results, tiny_copy):
+def test_a_submitted_folder_without_these_students_is_an_error(run_here, results_of_two, tiny_copy):
     submitted = tiny_copy / "handed in"
     (submitted / "zoe" / "averages").mkdir(parents=True)
-    completed = course("report", results, "--submitted", submitted, "--course", tiny_copy)
+    completed = run_here("report", results_of_two, "--submitted", submitted, "--course", tiny_copy)
     assert completed.returncode == 2
     assert (
         f"course: {submitted} has no submission of these results. Next: course report "
     ) in completed.stderr
-    assert not (results / "report").exists()
+    assert not (results_of_two / "report").exists()
 
 
-def test_a_repeated_misconception_is_shown_on_the_terminal_and_on_the_class_page(course, results):
+def test_a_repeated_misconception_is_shown_on_the_terminal_and_on_the_class_page(
+    run_here, results_of_two
+):
     named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
     check = make.check("mean", 0, 2, title="averages")
     exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
-    write_result(make.result("ben", *exercises), results)
+    write_result(make.result("ben", *exercises), results_of_two)
     assert (
         "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis."
-    ) in course("report", "results").stdout
-    page = (results / "report" / "index.html").read_text()
+    ) in run_here("report", "results").stdout
+    page = (results_of_two / "report" / "index.html").read_text()
     assert "Misconceptions that came back" in page
     assert "<td>01 The running mean</td><td>later</td>" in page
 
@@ -711,7 +738,9 @@ def test_no_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_class, tiny
     (tiny_copy / "submitted" / "bela" / "averages" / FILE).write_text(MEAN)
     graded = canvas_class(GRADE)
     assert graded.returncode == 1
-    assert "not graded: bela/averages/1_running_mean.py" in words(graded), "it is still named"
+    assert "not graded: bela/averages/1_running_mean.py" in output_words(graded), (
+        "it is still named"
+    )
     assert canvas_scores(canvas_class)["bela"] == "0"
 
 
@@ -727,4 +756,4 @@ def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
     assert (
         f"not taken: ada/averages/{FILE}: what is there was not collected, or was changed since. "
         "Next: "
-    ) in words(again)
+    ) in output_words(again)

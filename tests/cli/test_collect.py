@@ -12,7 +12,7 @@ MEAN = "def running_mean(x):\n    return x\n"
 
 
 @pytest.fixture
-def download(tmp_path: Path) -> Path:
+def canvas_download(tmp_path: Path) -> Path:
     """What Canvas gives for a class of three, one of whom typed text."""
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("lovelaceada_LATE_12345_678901_01_running_mean-1.py", MEAN)
@@ -21,11 +21,11 @@ def download(tmp_path: Path) -> Path:
     return tmp_path / "submissions.zip"
 
 
-def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, download):
+def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, canvas_download):
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     completed = run_course(
         "collect",
-        download,
+        canvas_download,
         "--out",
         tmp_path / "in",
         "--roster",
@@ -60,7 +60,7 @@ def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, downlo
     ]
 
 
-def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, download):
+def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, canvas_download):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
     columns = (
@@ -68,7 +68,7 @@ def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, dow
         "'ID' as canvas_id, "
     )
     submitted, out = tmp_path / "in", tmp_path / "out"
-    collect = ("collect", download, "--out", submitted)
+    collect = ("collect", canvas_download, "--out", submitted)
     completed = call_course(*collect, "--roster", roster, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in completed.stderr

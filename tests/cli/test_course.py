@@ -331,7 +331,7 @@ READS_A_LINE = (
 
 
 @pytest.fixture
-def submissions_folder(tmp_path: Path) -> Path:
+def two_submissions(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "in", dict.fromkeys(("ada", "bela"), MEAN))
 
 
@@ -359,9 +359,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_told_and_what_is_written_is_whole(
-    tiny_copy, submissions_folder, small_disk, tmp_path
+    tiny_copy, two_submissions, small_disk, tmp_path
 ):
-    completed = grade_in_a_shell(tiny_copy, submissions_folder, small_disk)
+    completed = grade_in_a_shell(tiny_copy, two_submissions, small_disk)
     assert completed.returncode == 2
     (message,) = [line for line in completed.stderr.splitlines() if line.startswith("course: ")]
     assert message.startswith(f"course: {small_disk}/")
@@ -374,8 +374,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         if path.suffix == ".json":
             json.loads(path.read_text())
     subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
-    assert grade_in_a_shell(tiny_copy, submissions_folder, small_disk).returncode == 0
-    assert grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "roomy").returncode == 0
+    assert grade_in_a_shell(tiny_copy, two_submissions, small_disk).returncode == 0
+    assert grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "roomy").returncode == 0
     for name in ("ada/averages.json", "bela/averages.json"):
         assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
 
@@ -399,8 +399,8 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         ),
     ],
 )
-def test_an_output_that_takes_nothing_is_told(tiny_copy, submissions_folder, tmp_path, after, says):
-    completed = grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "out", after=after)
+def test_an_output_that_takes_nothing_is_told(tiny_copy, two_submissions, tmp_path, after, says):
+    completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "out", after=after)
     assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, says)
 
 
@@ -425,9 +425,9 @@ def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy, optio
     assert (completed.returncode, completed.stdout, completed.stderr) == (141, "", "")
 
 
-def test_a_file_in_place_of_a_folder_is_told(tiny_copy, submissions_folder, tmp_path):
+def test_a_file_in_place_of_a_folder_is_told(tiny_copy, two_submissions, tmp_path):
     (tmp_path / "file").write_text("")
-    completed = grade_in_a_shell(tiny_copy, submissions_folder, tmp_path / "file" / "out")
+    completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "file" / "out")
     says = (
         f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
         "place. Next: ls -l\n"
@@ -436,12 +436,10 @@ def test_a_file_in_place_of_a_folder_is_told(tiny_copy, submissions_folder, tmp_
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
-def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy, submissions_folder, tmp_path):
+def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy, two_submissions, tmp_path):
     if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces can be made here")
-    completed = grade_in_a_shell(
-        tiny_copy, submissions_folder, tmp_path / "out", prefix="unshare -r "
-    )
+    completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "out", prefix="unshare -r ")
     assert completed.returncode == 2
     assert completed.stderr == (
         "course: root is the only user of this user namespace, and an attempt has to be another "

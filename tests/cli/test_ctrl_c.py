@@ -40,7 +40,7 @@ except BaseException:
 """
 
 
-def run(
+def run_customized(
     tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL"
 ) -> tuple[int, str]:
     """`course` after these lines of Python: its status, and all that it said."""
@@ -75,25 +75,25 @@ def run(
     ],
 )
 def test_while_modules_are_imported(tmp_path, module, command):
-    assert run(tmp_path, PRESSES.format(module=module), command) == (130, "")
+    assert run_customized(tmp_path, PRESSES.format(module=module), command) == (130, "")
 
 
 def test_in_a_module_that_swallows_every_exception(tmp_path):
     (tmp_path / "known_point.py").write_text("")
     (tmp_path / "typer.py").write_text(SWALLOWS)  # a stand-in: torch and numpy have such lines
-    assert run(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
+    assert run_customized(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
 
 
 # which no exception leaves
 @pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])
 def test_while_the_last_words_are_written(tmp_path, presses):
-    status, output = run(tmp_path, LAST_WORDS.format(presses=presses), "--help")
+    status, output = run_customized(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130
     assert "Usage" in output
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path):
-    status, output = run(
+    status, output = run_customized(
         tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN"
     )
     assert status == 0

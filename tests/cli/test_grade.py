@@ -190,7 +190,7 @@ NEXT = "Nobody is graded. Next: course verify running_mean"
 
 
 @pytest.fixture
-def submissions_folder(two_means: Path, tmp_path: Path) -> Path:
+def submitted_solutions(two_means: Path, tmp_path: Path) -> Path:
     """Two students who hand in the solutions."""
     for student in ("ada", "ben"):
         folder = tmp_path / "submitted" / student / "averages"
@@ -202,30 +202,30 @@ def submissions_folder(two_means: Path, tmp_path: Path) -> Path:
     return tmp_path / "submitted"
 
 
-def checks_of(course: Path) -> Path:
+def checks_file(course: Path) -> Path:
     return course / "grader" / "checks" / "test_running_mean.py"
 
 
 def rename_a_check(course: Path) -> None:
-    replace(checks_of(course), "def test_shape(", "def checks_shape(")
+    replace(checks_file(course), "def test_shape(", "def checks_shape(")
 
 
 def empty(course: Path) -> None:
-    checks_of(course).write_text("", encoding="utf-8")
+    checks_file(course).write_text("", encoding="utf-8")
 
 
 def fail_by_itself(course: Path) -> None:
-    replace(checks_of(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
+    replace(checks_file(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
 
 
-def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
+def read_result_file(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
     text = (out / student / "averages.json").read_text(encoding="utf-8")
     result: dict = json.loads(text)  # type: ignore[type-arg]
     return result
 
 
-def points_in(out: Path, student: str = "ada") -> list[float | None]:
-    result = result_of(out, student)
+def points_of_student(out: Path, student: str = "ada") -> list[float | None]:
+    result = read_result_file(out, student)
     return [result["score"], *(exercise["score"] for exercise in result["exercises"])]
 
 
@@ -245,10 +245,10 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     ],
 )
 def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
-    run_course, two_means, submissions_folder, spoil, said
+    run_course, two_means, submitted_solutions, spoil, said
 ):
     spoil(two_means)
-    completed = run_course("grade", submissions_folder, "--out", "out", *ALONE, cwd=two_means)
+    completed = run_course("grade", submitted_solutions, "--out", "out", *ALONE, cwd=two_means)
     assert (completed.returncode, completed.stderr) == (
         2,
         f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
@@ -261,26 +261,28 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
 
 
 def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
-    run_course, two_means, submissions_folder
+    run_course, two_means, submitted_solutions
 ):
     rename_a_check(two_means)
-    completed = run_course("grade", submissions_folder, "--exercise", SECOND, *ALONE, cwd=two_means)
+    completed = run_course(
+        "grade", submitted_solutions, "--exercise", SECOND, *ALONE, cwd=two_means
+    )
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert points_in(two_means / "results") == [4, 4]
+    assert points_of_student(two_means / "results") == [4, 4]
     assert (
         run_course(
-            "grade", submissions_folder, "--exercise", FIRST, *ALONE, cwd=two_means
+            "grade", submitted_solutions, "--exercise", FIRST, *ALONE, cwd=two_means
         ).returncode
         == 2
     )
 
 
 def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
-    run_course, two_means, submissions_folder
+    run_course, two_means, submitted_solutions
 ):
-    original = checks_of(two_means).read_bytes()
+    original = checks_file(two_means).read_bytes()
     fail_by_itself(two_means)
-    completed = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
+    completed = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
     assert completed.returncode == 2, "a fault of the grader's own"
     assert (
         "not graded: ada, ben: 01 The running mean: the grader itself failed here\n"
@@ -296,7 +298,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
         == " ".join(completed.stdout.split()).count(fault)
         == 1
     )
-    assert points_in(two_means / "results") == [None, None, 4]
+    assert points_of_student(two_means / "results") == [None, None, 4]
     exported = run_course("export", "--format", "canvas", cwd=two_means)
     assert exported.returncode == 1
     assert [line.rpartition(",")[2] for line in exported.stdout.splitlines()[1:]] == ["8", "", ""]
@@ -309,13 +311,13 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
         ["ada", "?", "4", "?/8"],
         ["ben", "?", "4", "?/8"],
     ]
-    again = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
+    again = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
     assert "2 submissions (2 in part)" in again.stdout, (
         "what is not graded is tried again, and nothing else"
     )
-    checks_of(two_means).write_bytes(original)
-    mended = run_course("grade", submissions_folder, *ALONE, cwd=two_means)
-    assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
+    checks_file(two_means).write_bytes(original)
+    mended = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
+    assert (mended.returncode, points_of_student(two_means / "results")) == (0, [8, 4, 4])
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
 
@@ -324,25 +326,29 @@ def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
     return int(completed.stdout.partition("seed: ")[2].partition(",")[0])
 
 
-def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course, two_means, submissions_folder):
+def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course, two_means, submitted_solutions):
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course(
-            "grade", submissions_folder, "--out", out, *ALONE, *options, cwd=two_means
+            "grade", submitted_solutions, "--out", out, *ALONE, *options, cwd=two_means
         )
 
-    shutil.move(submissions_folder / "ben", submissions_folder.parent / "ben")
+    shutil.move(submitted_solutions / "ben", submitted_solutions.parent / "ben")
     seed = seed_of(grade("first"))
     original = (two_means / "first" / "ada" / "averages.json").read_bytes()
-    assert result_of(two_means / "first")["seed"] == seed
-    shutil.move(submissions_folder.parent / "ben", submissions_folder / "ben")
+    assert read_result_file(two_means / "first")["seed"] == seed
+    shutil.move(submitted_solutions.parent / "ben", submitted_solutions / "ben")
     later = grade("first")
     assert (seed_of(later), "(1 as before)" in later.stdout) == (seed, True)
-    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
+    assert {
+        read_result_file(two_means / "first", student)["seed"] for student in ("ada", "ben")
+    } == {seed}
     assert (two_means / "first" / "ada" / "averages.json").read_bytes() == original
     assert seed_of(grade("second", "--seed", str(seed))) == seed
     assert (two_means / "second" / "ada" / "averages.json").read_bytes() == original
     assert seed_of(grade("first", "--seed", "0")) == 0
-    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
+    assert {
+        read_result_file(two_means / "first", student)["seed"] for student in ("ada", "ben")
+    } == {0}
 
 
 LOOP = "right/running_mean/loop.py"
@@ -442,7 +448,7 @@ def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
     assert "Graded from averages.ipynb, which holds the whole assignment." in pages
 
 
-def write_submission(tmp_path: Path, **files: str) -> Path:
+def write_files_of_ada(tmp_path: Path, **files: str) -> Path:
     folder = tmp_path / "in" / "ada" / "averages"
     folder.mkdir(parents=True)
     for name, text in files.items():
@@ -457,7 +463,7 @@ def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course, two_mean
         "01_running_mean__py": MEAN,
         "02_last_mean__py": stub,
     }
-    exercises = exercises_of(run_course, two_means, write_submission(tmp_path, **files))
+    exercises = exercises_of(run_course, two_means, write_files_of_ada(tmp_path, **files))
     assert {id_: exercise["score"] for id_, exercise in exercises.items()} == {
         "running_mean": 4,
         "last_mean": 4,
@@ -469,7 +475,9 @@ def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
     run_course, two_means, tmp_path
 ):
     exercises = exercises_of(
-        run_course, two_means, write_submission(tmp_path, averages__ipynb=notebook("x = 1", RAISES))
+        run_course,
+        two_means,
+        write_files_of_ada(tmp_path, averages__ipynb=notebook("x = 1", RAISES)),
     )
     evidence = " ".join(check["evidence"] for check in exercises["running_mean"]["checks"])
     assert "line 4 of code cell 2" in evidence

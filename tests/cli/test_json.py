@@ -103,16 +103,16 @@ def test_a_right_attempt_has_status_0(save_and_run, command):
     ],
 )
 def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
-    lines_of, student_copy, source, name, line
+    failed_check_lines, student_copy, source, name, line
 ):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-    (message,) = lines_of(FORCE_COLOR="1")  # as in a task of VS Code
+    (message,) = failed_check_lines(FORCE_COLOR="1")  # as in a task of VS Code
     assert message.startswith(f"{SCRIPT}:{line}"), message
     assert f" error: {name}" in message
 
 
 @pytest.fixture
-def lines_of(run_course, student_copy):
+def failed_check_lines(run_course, student_copy):
     """Return the lines of a check that fails."""
 
     def check(*names, **environment):
@@ -124,10 +124,10 @@ def lines_of(run_course, student_copy):
     return check
 
 
-def test_a_line_of_a_notebook_has_its_cell(lines_of, student_copy):
+def test_a_line_of_a_notebook_has_its_cell(failed_check_lines, student_copy):
     raises = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()")
     jupytext.write(jupytext.reads(raises, fmt="py:percent"), student_copy / NOTEBOOK)
-    (message,) = lines_of()
+    (message,) = failed_check_lines()
     assert message.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
     assert " of code cell " in message
 
@@ -145,14 +145,16 @@ def test_status_has_the_exercise_that_is_not_begun(save_and_run):
     assert exercise["checks"] == []
 
 
-def test_a_missing_file_is_a_note_and_a_line_with_status_1(lines_of, run_course, student_copy):
+def test_a_missing_file_is_a_note_and_a_line_with_status_1(
+    failed_check_lines, run_course, student_copy
+):
     for name in (SCRIPT, NOTEBOOK):
         (student_copy / name).unlink()
     completed = run_course("check", "running_mean", "--json", cwd=student_copy)
     (exercise,) = json.loads(completed.stdout)["exercises"]
     assert (completed.returncode, exercise["checks"]) == (1, [])
     assert "is not here" in exercise["note"]
-    (line,) = lines_of("running_mean")
+    (line,) = failed_check_lines("running_mean")
     assert line.startswith(f"{SCRIPT}:1:1: error: 01_running_mean.py is not here.")
 
 

@@ -36,11 +36,13 @@ RESULT = make.exercise("running_mean", score=2, max_score=4)
 
 
 @pytest.fixture
-def course(student_copy: Path) -> Course:
+def student_course(student_copy: Path) -> Course:
     return load_course(student_copy)
 
 
-def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py") -> OwnAttempt:
+def own_attempt(
+    course: Course, source: str = WRONG, name: str = "01_running_mean.py"
+) -> OwnAttempt:
     return OwnAttempt(course, course.exercises[0], Source(name, source), True)
 
 
@@ -97,7 +99,9 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course, stude
         assert "unchanged" not in output
 
 
-def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(course, monkeypatch):
+def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
+    student_course, monkeypatch
+):
     """On a busy machine the search for the line ends before it finds it again."""
     check = make.check("sum", function="running_mean")
     proved = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
@@ -105,8 +109,8 @@ def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(cou
     mended = make.exercise("running_mean", make.check("sum", outcome="passed", score=1.0))
     results = iter([proved, unproved, mended])
     monkeypatch.setattr(own.Checks, "_run", lambda *_: next(results))
-    desks = [own.Checks(course, fresh=True) for _ in range(3)]
-    proved_lines = [desk.result(attempt(course)).lines for desk in desks]
+    desks = [own.Checks(student_course, fresh=True) for _ in range(3)]
+    proved_lines = [desk.result(own_attempt(student_course)).lines for desk in desks]
     assert proved_lines == [proved.lines, proved.lines, ()]
 
 
@@ -121,15 +125,15 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy):
     ]
 
 
-def test_another_version_or_state_of_the_engine_ends_what_was_kept(course, monkeypatch):
-    attempt(course).keep(RESULT)
+def test_another_version_or_state_of_the_engine_ends_what_was_kept(student_course, monkeypatch):
+    own_attempt(student_course).keep(RESULT)
     versions = own.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
     status = os.stat(own.__file__)
     assert f"check_and_keep_result.py {status.st_mtime_ns} {status.st_size}" in versions
     for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
         monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
-        assert attempt(course).last_result is None
+        assert own_attempt(student_course).last_result is None
 
 
 KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
@@ -144,16 +148,19 @@ KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
     ],
 )
 def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
-    course, student_copy, file, text
+    student_course, student_copy, file, text
 ):
-    attempt(course).keep(RESULT)
-    assert (attempt(course).last_result, attempt(course, RIGHT).last_result) == (RESULT, None)
-    assert attempt(course, name="01_running_mean.ipynb").last_result is None
+    own_attempt(student_course).keep(RESULT)
+    assert (
+        own_attempt(student_course).last_result,
+        own_attempt(student_course, RIGHT).last_result,
+    ) == (RESULT, None)
+    assert own_attempt(student_course, name="01_running_mean.ipynb").last_result is None
     path = student_copy / file
     path.write_bytes(path.read_bytes() + b"\n" if text is None else text)
-    assert attempt(course).last_result is None
-    attempt(course).keep(RESULT)
-    assert attempt(course).last_result == RESULT
+    assert own_attempt(student_course).last_result is None
+    own_attempt(student_course).keep(RESULT)
+    assert own_attempt(student_course).last_result == RESULT
 
 
 @pytest.mark.parametrize("full", [True, False])

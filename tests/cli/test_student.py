@@ -17,35 +17,37 @@ Ask = Callable[[], list[str]]
 
 
 @pytest.fixture
-def student_copy(student_copy: Path) -> Path:
+def copy_with_mistake(student_copy: Path) -> Path:
     """A folder as a student has it, with a mistake in it."""
     (student_copy / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
     return student_copy
 
 
 @pytest.fixture
-def ask(run_course: Run, student_copy: Path) -> Ask:
+def ask_for_hint(run_course: Run, copy_with_mistake: Path) -> Ask:
     def ask() -> list[str]:
-        completed = run_course("hint", "running_mean", cwd=student_copy)
+        completed = run_course("hint", "running_mean", cwd=copy_with_mistake)
         assert (completed.returncode, completed.stderr) == (0, "")
         return completed.stdout.splitlines()
 
     return ask
 
 
-def test_the_next_step_each_time_it_is_asked(ask):
+def test_the_next_step_each_time_it_is_asked(ask_for_hint):
     title = "You divided by the length of x everywhere."
     first_hint = "Hint 1 of 3: How many numbers are in the mean at position 0?"
-    assert ask() == [title, first_hint, "Next: course hint running_mean"]
-    assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
+    assert ask_for_hint() == [title, first_hint, "Next: course hint running_mean"]
+    assert ask_for_hint()[1] == "Hint 2 of 3: Look at the line that divides or adds."
 
 
-def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(ask, student_copy):
-    state_folder = student_copy / ".course"
+def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
+    ask_for_hint, copy_with_mistake
+):
+    state_folder = copy_with_mistake / ".course"
     shutil.rmtree(state_folder, ignore_errors=True)
     state_folder.write_text("a file in the way, for which root has no way round either")
     for _ in range(2):
-        _, first_hint, forgets, _ = ask()
+        _, first_hint, forgets, _ = ask_for_hint()
         assert first_hint == "Hint 1 of 3: How many numbers are in the mean at position 0?"
         assert forgets.startswith(
             f"The step is not remembered: {state_folder}/hints.json cannot be written ("
@@ -53,8 +55,10 @@ def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
 
 
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
-def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, student_copy, command):
-    completed = run_course(command, cwd=student_copy)
+def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
+    run_course, copy_with_mistake, command
+):
+    completed = run_course(command, cwd=copy_with_mistake)
     next_step = f"Next: course {command} running_mean"
     assert (completed.returncode, completed.stdout) == (2, "")
     assert (
@@ -63,32 +67,39 @@ def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, stude
     )
 
 
-def test_without_a_name_it_is_of_what_was_checked_last(run_course, student_copy):
-    run_course("check", "running_mean", cwd=student_copy)
-    assert run_course("hint", cwd=student_copy).stdout.endswith("Next: course hint running_mean\n")
-    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    run_course("check", cwd=student_copy)
-    assert run_course("hint", cwd=student_copy).stdout.startswith("running_mean needs no hint")
-    assert run_course("trace", cwd=student_copy).stdout.endswith("Next: course status\n")
+def test_without_a_name_it_is_of_what_was_checked_last(run_course, copy_with_mistake):
+    run_course("check", "running_mean", cwd=copy_with_mistake)
+    assert run_course("hint", cwd=copy_with_mistake).stdout.endswith(
+        "Next: course hint running_mean\n"
+    )
+    (copy_with_mistake / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    run_course("check", cwd=copy_with_mistake)
+    assert run_course("hint", cwd=copy_with_mistake).stdout.startswith("running_mean needs no hint")
+    assert run_course("trace", cwd=copy_with_mistake).stdout.endswith("Next: course status\n")
 
 
-def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask, student_copy):
-    (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
-    hints = [ask() for _ in range(4)]
+def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask_for_hint, copy_with_mistake):
+    (copy_with_mistake / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
+    hints = [ask_for_hint() for _ in range(4)]
     assert [lines[-1] for lines in hints] == [
         f"Next: course {c} running_mean" for c in ("hint", "hint", "trace", "trace")
     ]
     assert hints[3][1] == "That was the last hint. Here it is again."
 
 
-def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask, student_copy):
-    shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
+def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
+    ask_for_hint, copy_with_mistake
+):
+    shutil.copy(TINY / SCRIPT, copy_with_mistake / SCRIPT)
     hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
-    title, first_hint, next_step = ask()
+    title, first_hint, next_step = ask_for_hint()
     assert (title, next_step) == ("Nothing is written here yet.", "Next: course hint running_mean")
     assert first_hint.removeprefix("Hint 1 of 3: ") in hint
-    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
+    (copy_with_mistake / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    assert ask_for_hint() == [
+        "running_mean needs no hint: every check passes.",
+        "Next: course status",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,10 +132,10 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask, 
     ],
 )
 def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
-    ask, student_copy, source, said, hint
+    ask_for_hint, copy_with_mistake, source, said, hint
 ):
-    (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-    title, first_hint, _ = ask()
+    (copy_with_mistake / SCRIPT).write_text(source, encoding="utf-8")
+    title, first_hint, _ = ask_for_hint()
     assert said in title
     assert first_hint.startswith(hint)
 
@@ -155,10 +166,13 @@ HALF = (
     ],
 )
 def test_what_cannot_be_read_is_told_with_what_is_next(
-    run_course, student_copy, name, command, said
+    run_course, copy_with_mistake, name, command, said
 ):
     """Of a script under another name the notebook beside it is untouched."""
-    script, notebook = student_copy / SCRIPT, (student_copy / SCRIPT).with_suffix(".ipynb")
+    script, notebook = (
+        copy_with_mistake / SCRIPT,
+        (copy_with_mistake / SCRIPT).with_suffix(".ipynb"),
+    )
     text = notebook.read_bytes()[:700] if name == notebook.name else script.read_bytes()
     script.unlink()
     if name in ("", notebook.name):
@@ -170,7 +184,7 @@ def test_what_cannot_be_read_is_told_with_what_is_next(
         )
     else:
         prefix = "01_running_mean.py is not here.\n"
-    completed = run_course(*command.split(), cwd=student_copy)
+    completed = run_course(*command.split(), cwd=copy_with_mistake)
     is_check = command.startswith("check")
     expected = (1, f"{prefix}{said}", "") if is_check else (2, "", f"course: {prefix}{said}")
     assert (completed.returncode, completed.stdout, completed.stderr) == expected

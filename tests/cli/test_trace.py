@@ -22,7 +22,7 @@ from manyheads.submission import Source
 from tests import make
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, call_course, notebook, run
-from tests.student.real import REPOSITORY, exercise_of, solution
+from tests.student.real import REPOSITORY, exercise_of, reference_source
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 FLOODS = """\
@@ -90,46 +90,48 @@ def test_each_line_is_explained_whatever_it_prints(run_course, student_copy):
         ),
     ],
 )
-def test_check_and_trace_say_what_is_wrong(here, source, status, lines):
-    (here / SCRIPT).write_text(source, encoding="utf-8")
-    checked, traced = (call_course(command, "01", cwd=here) for command in ("check", "trace"))
+def test_check_and_trace_say_what_is_wrong(student_folder, source, status, lines):
+    (student_folder / SCRIPT).write_text(source, encoding="utf-8")
+    checked, traced = (
+        call_course(command, "01", cwd=student_folder) for command in ("check", "trace")
+    )
     assert traced.returncode == status
     output = words(checked.stdout + traced.stdout)
     assert [line for line in lines if words(line) not in output] == []
 
 
-def test_an_untouched_stub_has_nothing_to_follow(here):
-    assert trace_error(here) == (
+def test_an_untouched_stub_has_nothing_to_follow(student_folder):
+    assert trace_error(student_folder) == (
         "course: running_mean is not started yet: there is nothing to trace.\n"
         "Fill the first stub of 01_running_mean.\nNext: course trace running_mean\n"
     )
 
 
-def test_lines_of_a_notebook_are_named_as_a_student_sees_them(here):
-    (here / SCRIPT).unlink()
+def test_lines_of_a_notebook_are_named_as_a_student_sees_them(student_folder):
+    (student_folder / SCRIPT).unlink()
     cells = [
         "import torch\n\n",
         "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n",
     ]
-    (here / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
-    completed = call_course("trace", "running_mean", cwd=here)
+    (student_folder / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
+    completed = call_course("trace", "running_mean", cwd=student_folder)
     assert completed.returncode == 1
     assert "cell 2, 2  y = x.cumsum(0)" in completed.stdout
     assert "It raised RuntimeError on line 3 of code cell 2: " in words(completed.stdout)
 
 
-def test_an_unknown_function_is_refused_and_the_others_are_named(here):
-    (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    assert trace_error(here, "median") == (
+def test_an_unknown_function_is_refused_and_the_others_are_named(student_folder):
+    (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
+    assert trace_error(student_folder, "median") == (
         "course: running_mean has no 'median' to trace; "
         "it has: running_mean. Next: course trace running_mean\n"
     )
 
 
-def test_shapes_that_fit_no_recorded_call_are_for_the_instructor_to_mend(here):
-    (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    make.replace(here / "course.yaml", "(x: (T,))", "(x: (T,), n)")
-    error = trace_error(here)
+def test_shapes_that_fit_no_recorded_call_are_for_the_instructor_to_mend(student_folder):
+    (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
+    make.replace(student_folder / "course.yaml", "(x: (T,))", "(x: (T,), n)")
+    error = trace_error(student_folder)
     assert "no recorded call of running_mean fits its " in error
     assert error.endswith(": course verify running_mean\n")
 
@@ -277,7 +279,7 @@ def real_copy(tmp_path: Path) -> Path:
     for path in (REPOSITORY / exercises / "fingerprints").glob("0[27]_*"):
         shutil.copy(path, tmp_path / exercises / "fingerprints")
     script = exercise_of(ID).script.relative_to(REPOSITORY)
-    (tmp_path / script).write_text(solution(ID), encoding="utf-8")
+    (tmp_path / script).write_text(reference_source(ID), encoding="utf-8")
     return tmp_path
 
 

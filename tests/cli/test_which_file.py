@@ -23,7 +23,7 @@ BOTH = f"Both {SCRIPT} and {NOTEBOOK} were worked on: the .py counts."
 GIVEN = "is as it was handed out"
 
 
-def write(folder: Path, name: str, code: str | None) -> None:
+def write_attempt(folder: Path, name: str, code: str | None) -> None:
     """Write an attempt, or delete it."""
     path = folder / "exercises" / "averages" / name
     if code is None:
@@ -78,7 +78,7 @@ def write(folder: Path, name: str, code: str | None) -> None:
 )
 def test_check_says_which_file_it_judges(run_course, student_copy, files, named, says):
     for name, code in files.items():
-        write(student_copy, name, code)
+        write_attempt(student_copy, name, code)
     completed = run_course("check", named, cwd=student_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
     output = " ".join(completed.stdout.split())
@@ -87,9 +87,9 @@ def test_check_says_which_file_it_judges(run_course, student_copy, files, named,
 
 
 def test_status_says_which_of_two_counts(run_course, student_copy):
-    write(student_copy, SCRIPT, RIGHT)
+    write_attempt(student_copy, SCRIPT, RIGHT)
     assert "note:" not in run_course("status", cwd=student_copy).stdout
-    write(student_copy, NOTEBOOK, WRONG)
+    write_attempt(student_copy, NOTEBOOK, WRONG)
     assert f"note: {BOTH}\n" in run_course("status", cwd=student_copy).stdout
     (exercise,) = json.loads(run_course("status", "--json", cwd=student_copy).stdout)["exercises"]
     assert (exercise["note"], {check["outcome"] for check in exercise["checks"]}) == (
@@ -114,7 +114,7 @@ def test_status_says_which_of_two_counts(run_course, student_copy):
 def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
     run_course, student_copy, command
 ):
-    write(student_copy, COPY, RIGHT)
+    write_attempt(student_copy, COPY, RIGHT)
     completed = run_course(*command, cwd=student_copy)
     assert completed.returncode == (1 if command[0] == "check" else 2)
     assert (completed.stdout + completed.stderr).removeprefix("course: ") == (
@@ -142,9 +142,9 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
     ],
 )
 def test_nothing_is_said_of_a_copy(run_course, student_copy, script, copy):
-    write(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
+    write_attempt(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
     if script is not None:
-        write(student_copy, SCRIPT, script)
+        write_attempt(student_copy, SCRIPT, script)
     completed = run_course("check", cwd=student_copy)
     assert (
         completed.returncode,
@@ -184,7 +184,7 @@ def test_check_names_what_git_has_fetched_of_the_class_repository(
     commit()
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(student_copy), str(clone))
-    write(clone, SCRIPT, RIGHT)
+    write_attempt(clone, SCRIPT, RIGHT)
     assert "newer" not in check()
     path = student_copy / name
     path.write_text(path.read_text().replace(old, new, 1))

@@ -37,25 +37,25 @@ Decide = Callable[..., Decisions]
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     """The folder of a course."""
     (tmp_path / "course.yaml").write_text(COURSE)
     return tmp_path
 
 
 @pytest.fixture
-def decide(course: Path) -> Decide:
+def decide(course_folder: Path) -> Decide:
     """Read an overrides.yaml with these rows."""
 
     def read(*rows: str) -> Decisions:
         text = "# mine\n" + "".join(f"- {{{row}}}\n" for row in rows)
-        (course / NAME).write_text(text, encoding="utf-8")
-        return Decisions.of_course(load_course(course))
+        (course_folder / NAME).write_text(text, encoding="utf-8")
+        return Decisions.of_course(load_course(course_folder))
 
     return read
 
 
-def result(handed_in: str = "", late: bool = False) -> Result:
+def result_of_ada(handed_in: str = "", late: bool = False) -> Result:
     """Ada's result: 3 of 4, and 6 of 6. The time without a zone is Berlin's."""
     mean = make.exercise("mean", make.check("shape", 1), make.check("values", 2, 3))
     median = make.exercise("median", make.check("all", 6, 6))

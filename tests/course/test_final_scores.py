@@ -35,7 +35,7 @@ from manyheads.report.report_content import adjustment_text, exercise_adjustment
 from manyheads.result import with_total
 from tests import make
 
-from .conftest import BERLIN, COURSE, FUZZ, result
+from .conftest import BERLIN, COURSE, FUZZ, result_of_ada
 
 DUE, SECOND_DAY = "2026-12-01 18:00", "2026-12-03 13:00"
 MEAN, ALL = "student: ada, exercise: mean, ", "student: ada, assignment: averages, "
@@ -99,14 +99,14 @@ TWENTY = LATE + ", −20% (10% a day, at most 50%)"
     ],
 )
 def test_a_decision_changes_what_a_late_hand_in_counts(decide, rows, points, says):
-    graded = result(SECOND_DAY)
+    graded = result_of_ada(SECOND_DAY)
     counted = final(graded, decide(*rows))
     scores = [exercise.score for exercise in counted.exercises]
     assert (counted.score, counted.max_score, *scores) == points
     assert "\n".join(sentences(counted)) == says
     checks = [exercise.checks for exercise in graded.exercises]
     assert [exercise.checks for exercise in counted.exercises] == checks
-    assert graded == result(SECOND_DAY)
+    assert graded == result_of_ada(SECOND_DAY)
 
 
 @pytest.mark.parametrize(
@@ -119,19 +119,21 @@ def test_a_decision_changes_what_a_late_hand_in_counts(decide, rows, points, say
     ],
 )
 def test_a_hand_in_at_an_unknown_time_costs_nothing(decide, late, words, is_told):
-    counted = final(result(late=late), decide())
+    counted = final(result_of_ada(late=late), decide())
     assert (counted.score, [adjustment.words for adjustment in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * is_told
 
 
 def test_a_result_without_a_due_date_or_a_decision_is_the_same_object(decide):
-    unrelated = result().model_copy(update={"assignment": "spread"})
+    unrelated = result_of_ada().model_copy(update={"assignment": "spread"})
     assert final(unrelated, decide()) is unrelated
 
 
 def test_a_decision_counts_where_the_assignment_has_no_due_date(decide):
     variance = make.exercise("variance", make.check("values", 2, 2))
-    of_spread = result().model_copy(update={"assignment": "spread", "exercises": (variance,)})
+    of_spread = result_of_ada().model_copy(
+        update={"assignment": "spread", "exercises": (variance,)}
+    )
     decisions = decide("student: ada, assignment: spread, score: 0.5")
     assert final(of_spread, decisions).score == 0.5
 
@@ -140,7 +142,7 @@ def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide):
     decisions = decide(
         "student: ada, exercise: mean, excused: true", "student: ada, exercise: median, score: 1"
     )
-    excused = with_excuses(result(SECOND_DAY), decisions)
+    excused = with_excuses(result_of_ada(SECOND_DAY), decisions)
     assert (excused.score, excused.max_score) == (6, 6)
     assert [exercise.excused for exercise in excused.exercises] == [True, False]
     assert excused.adjustments == ()
@@ -151,7 +153,7 @@ def test_students_without_a_hand_in_have_a_result_only_by_a_decision(decide):
         "student: bela, exercise: mean, score: 3",
         "student: chen, assignment: averages, excused: true",
     )
-    bela, chen = of_the_absent(result(), decisions, ["bela", "chen", "dara"])
+    bela, chen = of_the_absent(result_of_ada(), decisions, ["bela", "chen", "dara"])
     assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
     checks = [check for exercise in bela.exercises for check in exercise.checks]
     assert {check.outcome for check in checks} == {"missing"}
@@ -161,7 +163,7 @@ def test_students_without_a_hand_in_have_a_result_only_by_a_decision(decide):
 
 
 def test_the_score_after_an_excuse_is_scaled_to_the_points_of_the_class(decide):
-    counted = final(result(DUE), decide("student: ada, exercise: median, excused: true"))
+    counted = final(result_of_ada(DUE), decide("student: ada, exercise: median, excused: true"))
     assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (
         3,
         4,
@@ -170,18 +172,18 @@ def test_the_score_after_an_excuse_is_scaled_to_the_points_of_the_class(decide):
     )
 
 
-def test_without_a_policy_a_late_hand_in_is_told_and_costs_nothing(course, decide):
+def test_without_a_policy_a_late_hand_in_is_told_and_costs_nothing(course_folder, decide):
     """The grace is a quarter of an hour."""
-    (course / "course.yaml").write_text(re.sub("late: .*\n", "", COURSE))
+    (course_folder / "course.yaml").write_text(re.sub("late: .*\n", "", COURSE))
     decisions = decide()
-    assert final(result("2026-12-01 18:15"), decisions).adjustments == ()
-    assert final(result("2026-12-01 18:15:01"), decisions).adjustments
-    counted = final(result(SECOND_DAY), decisions)
+    assert final(result_of_ada("2026-12-01 18:15"), decisions).adjustments == ()
+    assert final(result_of_ada("2026-12-01 18:15:01"), decisions).adjustments
+    counted = final(result_of_ada(SECOND_DAY), decisions)
     assert (counted.score, list(sentences(counted))) == (9, [LATE])
 
 
 def test_a_row_with_answers_comments_each_attempt_with_these_answers(decide):
-    graded = result(DUE)
+    graded = result_of_ada(DUE)
     mean, median = graded.exercises
     exercises = (mean.model_copy(update={"answers": "3f2a"}), median)
     decisions = decide("answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.")
@@ -194,7 +196,7 @@ def test_a_row_with_answers_comments_each_attempt_with_these_answers(decide):
 
 
 def test_each_share_of_a_total_says_what_it_is(decide):
-    counted = final(result(SECOND_DAY), decide(TOTAL))
+    counted = final(result_of_ada(SECOND_DAY), decide(TOTAL))
     shares = []
     for exercise in counted.exercises:
         shares += map(adjustment_text, exercise_adjustments(exercise, counted))
@@ -226,7 +228,7 @@ def test_each_share_of_a_total_says_what_it_is(decide):
     ],
 )
 def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
-    graded = result(handed_in)
+    graded = result_of_ada(handed_in)
     mean, median = graded.exercises
     values = mean.checks[1].model_copy(update={"outcome": "skipped", "score": 0.0})
     mean = mean.model_copy(update={"score": None, "checks": (mean.checks[0], values)})
@@ -300,21 +302,21 @@ def test_a_wrong_row_is_told_in_one_sentence_with_its_line(decide, row, says):
     assert "\n" not in message
 
 
-def test_a_file_that_is_no_list_is_told(course):
-    (course / NAME).write_text("student: ada\nexercise: mean\nscore: 3\n")
+def test_a_file_that_is_no_list_is_told(course_folder):
+    (course_folder / NAME).write_text("student: ada\nexercise: mean\nscore: 3\n")
     with pytest.raises(CourseFault, match=r":1: the file should be a list: each row begins with a"):
-        Decisions.of_course(load_course(course))
+        Decisions.of_course(load_course(course_folder))
 
 
-def test_without_a_file_nothing_is_decided(course):
-    decisions = Decisions.of_course(load_course(course))
+def test_without_a_file_nothing_is_decided(course_folder):
+    decisions = Decisions.of_course(load_course(course_folder))
     assert (decisions.rows, decisions.zone) == ((), "Europe/Berlin")
 
 
-def test_a_zone_that_this_system_does_not_know_is_told(course, monkeypatch):
+def test_a_zone_that_this_system_does_not_know_is_told(course_folder, monkeypatch):
     monkeypatch.setattr(final_scores, "zone_named", lambda name: None)
     with pytest.raises(CourseFault, match=r"^Europe/Berlin is not known here.*pip install tzdata$"):
-        dates_of(load_course(course))
+        dates_of(load_course(course_folder))
 
 
 def test_a_row_about_no_student_is_told_with_its_line(decide):
@@ -443,7 +445,8 @@ def test_a_duration_is_a_number_of_units(units, seconds, number, space):
 def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | str):
     """Return the final result of a hand-in, where the clock of Berlin counts the days."""
     return final(
-        result(str(handed_in)), Decisions(BERLIN, {"averages": Dates(due_date, policy, BERLIN)})
+        result_of_ada(str(handed_in)),
+        Decisions(BERLIN, {"averages": Dates(due_date, policy, BERLIN)}),
     )
 
 

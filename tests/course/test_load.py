@@ -46,7 +46,7 @@ assignments:
 
 
 @pytest.fixture
-def load(tmp_path):
+def load_content(tmp_path):
     """Load a course.yaml with this content."""
 
     def load_text(text):
@@ -56,8 +56,8 @@ def load(tmp_path):
     return load_text
 
 
-def test_a_good_file_becomes_a_course_with_its_defaults(load):
-    course = load(GOOD)
+def test_a_good_file_becomes_a_course_with_its_defaults(load_content):
+    course = load_content(GOOD)
     (assignment,) = course.assignments
     assert [exercise.id for exercise in assignment.exercises] == ["running_mean", "median"]
     assert assignment.points == 6.5
@@ -74,8 +74,8 @@ def test_a_good_file_becomes_a_course_with_its_defaults(load):
         assert path == course.root / name
 
 
-def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(load):
-    limits = load(GOOD).limits
+def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(load_content):
+    limits = load_content(GOOD).limits
     cpu, cuda = limits.for_worker(), limits.for_worker("cuda")
     expected = {**limits.model_dump(), "device": "cpu"}
     assert {**vars(cpu), "source_kib": limits.source_kib} == expected
@@ -169,10 +169,10 @@ def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_c
         ),
     ],
 )
-def test_a_wrong_value_is_told_with_its_line(load, tmp_path, old, new, line, says):
+def test_a_wrong_value_is_told_with_its_line(load_content, tmp_path, old, new, line, says):
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError) as error:
-        load(GOOD.replace(old, new))
+        load_content(GOOD.replace(old, new))
     message = str(error.value)
     assert message.startswith(f"{tmp_path / 'course.yaml'}:{line}: ")
     assert says in message
@@ -208,9 +208,9 @@ def test_a_wrong_value_is_told_with_its_line(load, tmp_path, old, new, line, say
         ),
     ],
 )
-def test_a_file_of_another_kind_is_refused(load, text, says):
+def test_a_file_of_another_kind_is_refused(load_content, text, says):
     with pytest.raises(CourseError, match=re.escape(says)):
-        load(text)
+        load_content(text)
 
 
 def test_a_file_that_is_missing_or_a_folder_is_refused(tmp_path):
@@ -253,7 +253,7 @@ def test_the_nearest_course_above_is_found(tmp_path):
     ],
 )
 def test_an_assignment_is_named_by_an_id_a_title_or_a_part_that_no_other_has(
-    load, name, in_part, answer
+    load_content, name, in_part, answer
 ):
     text = "title: T\nassignments:\n"
     for id_, title in [
@@ -264,7 +264,7 @@ def test_an_assignment_is_named_by_an_id_a_title_or_a_part_that_no_other_has(
         exercises = f"[{{id: e_{id_}, title: E, points: 1, hint: H}}]"
         text += f"  - {{id: {id_}, title: {title}, exercises: {exercises}}}\n"
     try:
-        actual = assignment_named(load(text), name, in_part=in_part).id
+        actual = assignment_named(load_content(text), name, in_part=in_part).id
     except UnknownAssignment as error:
         actual = str(error)
     assert actual == answer

@@ -85,7 +85,7 @@ def sides(box: Box, tiny: Course) -> Sides:
     return Sides(box, tiny)
 
 
-def names(result: ExerciseResult) -> list[str]:
+def named_misconceptions(result: ExerciseResult) -> list[str]:
     """What is named, in order, with what would do in its place."""
     return [
         "|".join((misconception.id, *misconception.alternatives))
@@ -101,7 +101,7 @@ def side_differences(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     as what is public goes.
     """
     differences = []
-    graded_names, home_names = names(graded), names(home)
+    graded_names, home_names = named_misconceptions(graded), named_misconceptions(home)
     if graded_names[: len(home_names)] != home_names:
         differences.append(f"graded {graded_names}, at home {home_names}")
     by_name = {function.name: function for function in graded.functions}

@@ -18,7 +18,7 @@ from manyheads.diagnosis.fingerprint import (
 pytestmark = pytest.mark.recorded
 
 
-def reply(*numbers: float, gradient: float = 1.0) -> Reply:
+def reply_with_gradient(*numbers: float, gradient: float = 1.0) -> Reply:
     tensor = torch.tensor(numbers, dtype=torch.float64)
     return Reply(
         (Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)}
@@ -29,9 +29,15 @@ def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
     """masked_fill and an addition of −inf give NaN in the same places, and not in the same
     gradients.
     """
-    assert replies_agree(reply(1.0, math.nan), reply(1.0, math.nan, gradient=2.0))
-    assert not replies_agree(reply(1.0, math.nan), reply(2.0, math.nan, gradient=2.0))
-    assert not replies_agree(reply(1.0, 1.0), reply(1.0, 1.0, gradient=2.0))
+    assert replies_agree(
+        reply_with_gradient(1.0, math.nan), reply_with_gradient(1.0, math.nan, gradient=2.0)
+    )
+    assert not replies_agree(
+        reply_with_gradient(1.0, math.nan), reply_with_gradient(2.0, math.nan, gradient=2.0)
+    )
+    assert not replies_agree(
+        reply_with_gradient(1.0, 1.0), reply_with_gradient(1.0, 1.0, gradient=2.0)
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ from manyheads.diagnosis.observed_reply import ObservedReply, observe_reply
 Function = Callable[[Tensor], Tensor]
 
 
-def scores(x: Tensor, scale: float) -> Tensor:
+def scaled_scores(x: Tensor, scale: float) -> Tensor:
     return x @ x.mT * scale
 
 
 def weights(x: Tensor, scale: float, fill: float = -torch.inf) -> Tensor:
     future = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
-    return scores(x, scale).masked_fill(future, fill).softmax(-1)
+    return scaled_scores(x, scale).masked_fill(future, fill).softmax(-1)
 
 
 def namespace(
@@ -40,12 +40,13 @@ def namespace(
 
 
 def names_with_scale(scale: float = 1.0) -> dict[str, object]:
-    return namespace(lambda x: weights(x, scale), lambda x: scores(x, scale))
+    return namespace(lambda x: weights(x, scale), lambda x: scaled_scores(x, scale))
 
 
 def names_with_fill(fill: float) -> dict[str, object]:
     return namespace(
-        lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5)
+        lambda x: weights(x, x.shape[-1] ** -0.5, fill),
+        lambda x: scaled_scores(x, x.shape[-1] ** -0.5),
     )
 
 
@@ -54,7 +55,7 @@ def inputs(seed: int, *shape: int) -> Tensor:
 
 
 RIGHT = namespace(
-    lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5)
+    lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scaled_scores(x, x.shape[-1] ** -0.5)
 )
 ASKED = ("weights", 0.3, (2, 5, 3)), ("weights", 0.3, (2, 6, 8)), ("weights", 0.3, (4, 7, 3))
 ASKED += ("scores", 10, (2, 5, 3)), ("double", 1, (2, 5, 3)), ("scores", 10, (3, 4, 8))
@@ -74,7 +75,7 @@ def replies_of(names: dict[str, object]) -> list[ObservedReply]:
     ]
 
 
-def recording() -> FaultDictionary:
+def recording_with_sweeps() -> FaultDictionary:
     observations = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
     recorded = RecordedCalls(
@@ -108,7 +109,7 @@ def recording() -> FaultDictionary:
     )
 
 
-RECORDED = recording()
+RECORDED = recording_with_sweeps()
 
 
 def named_faults(names: dict[str, object], call_indices: set[int]) -> list[str]:
@@ -125,7 +126,7 @@ def named_faults(names: dict[str, object], call_indices: set[int]) -> list[str]:
 def by(scale: Callable[[int], float]) -> dict[str, object]:
     """Return an attempt whose scale depends on the width."""
     return namespace(
-        lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1]))
+        lambda x: weights(x, scale(x.shape[-1])), lambda x: scaled_scores(x, scale(x.shape[-1]))
     )
 
 
@@ -166,27 +167,29 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
         pytest.param(names_with_scale(0.0), WEIGHTS, id="averages"),
         pytest.param(names_with_fill(0.3), WEIGHTS, id="a fill above zero"),
         pytest.param(
-            namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)),
+            namespace(lambda x: scaled_scores(x, 0.3).softmax(-2), lambda x: scaled_scores(x, 0.3)),
             WEIGHTS,
             id="another axis",
         ),
         pytest.param(
-            namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)),
+            namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scaled_scores(x, 0.3)),
             {0, 1, 2, 3},
             id="another shape",
         ),
         pytest.param(
-            namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)),
+            namespace(lambda x: weights(x, 0.3).float(), lambda x: scaled_scores(x, 0.3)),
             {0, 1, 2, 3},
             id="another dtype too",
         ),
         pytest.param(
-            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf),
+            namespace(
+                lambda x: weights(x, 0.3), lambda x: scaled_scores(x, 0.3).tril() - torch.inf
+            ),
             {0, 1, 2, 3},
             id="no answer",
         ),
         pytest.param(
-            namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)),
+            namespace(lambda x: weights(x, 0.3), lambda x: scaled_scores(x, 0.5)),
             {0, 1, 2, 3},
             id="two numbers",
         ),

@@ -18,7 +18,7 @@ from manyheads.course import Exercise, load_course
 from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read
-from tests.diagnosis.both_sides import Sides, names, side_differences
+from tests.diagnosis.both_sides import Sides, named_misconceptions, side_differences
 from tests.make import REPOSITORY, edit_text
 
 ATTEMPTS = Path(__file__).parent / "attempts"
@@ -175,12 +175,12 @@ def mean(body: str, named: str = "", changes: Mapping[str, str] = {}) -> Case:
     return Case(named, {MEAN: body, **changes})
 
 
-def scores(body: str, named: str = "hard_coded_shape") -> Case:
+def scores_case(body: str, named: str = "hard_coded_shape") -> Case:
     """Return the other attention_scores with another body."""
     return Case(named, {SCORES: body}, OTHER)
 
 
-def split(body: str, named: str = "hard_coded_shape") -> Case:
+def split_case(body: str, named: str = "hard_coded_shape") -> Case:
     """Return the other split_heads with another body."""
     return Case(named, {SPLIT: f"    {body}"}, OTHER)
 
@@ -268,24 +268,24 @@ CASES: dict[str, dict[str, Case]] = {
             {"attention_scores(q, k)) @": "attention_scores(k, k)) @"},
             OTHER,
         ),
-        "two axes": scores(f"T, hd = q.shape\n    {SCORES}"),
-        "three axes": scores(f"B, T, hd = q.shape\n    {SCORES}"),
-        "four axes": scores(f"B, nh, T, hd = q.shape\n    {SCORES}"),
-        "three axes at least": scores(f"q.transpose(0, -3)\n    {SCORES}"),
-        "an axis too many for two": scores(f"{SCORES}[None] if q.dim() < 3 else {SCORES[7:]}"),
-        "three axes at least, and numbers that nobody listed": scores(
+        "two axes": scores_case(f"T, hd = q.shape\n    {SCORES}"),
+        "three axes": scores_case(f"B, T, hd = q.shape\n    {SCORES}"),
+        "four axes": scores_case(f"B, nh, T, hd = q.shape\n    {SCORES}"),
+        "three axes at least": scores_case(f"q.transpose(0, -3)\n    {SCORES}"),
+        "an axis too many for two": scores_case(f"{SCORES}[None] if q.dim() < 3 else {SCORES[7:]}"),
+        "three axes at least, and numbers that nobody listed": scores_case(
             f"q.transpose(0, -3)\n    {SCORES}.tanh()", ""
         ),
-        "a refusal of more axes than two": scores(
+        "a refusal of more axes than two": scores_case(
             f"if q.dim() > 2: raise ValueError(q.shape)\n    {SCORES}", "refuses_allowed"
         ),
         "the other order of arguments": Case("interface qkv_order", TURNED, OTHER),
         "the other order of arguments, and values": Case(
             "scale_missing qkv_order", TURNED | UNSCALED, OTHER
         ),
-        "a scale of 0.0371": scores("return q @ k.mT * 0.0371", "scale_constant"),
-        "a scale of 1.7": scores("return q @ k.mT * 1.7", "scale_constant"),
-        "a scale of 41.3": scores("return q @ k.mT * 41.3", "scale_constant"),
+        "a scale of 0.0371": scores_case("return q @ k.mT * 0.0371", "scale_constant"),
+        "a scale of 1.7": scores_case("return q @ k.mT * 1.7", "scale_constant"),
+        "a scale of 41.3": scores_case("return q @ k.mT * 41.3", "scale_constant"),
         "a maximum is no scale however large": Case(
             "",
             {
@@ -580,16 +580,18 @@ CASES: dict[str, dict[str, Case]] = {
             {"y.transpose(1, 2).flatten(2)": "y.reshape(len(y), y.shape[2], -1)"},
             OTHER,
         ),
-        "a size of one public call": split("return x.view(len(x), 9, n_head, -1).transpose(1, 2)"),
-        "a batch of one public call": split(
+        "a size of one public call": split_case(
+            "return x.view(len(x), 9, n_head, -1).transpose(1, 2)"
+        ),
+        "a batch of one public call": split_case(
             "return x.view(5, x.shape[1], n_head, -1).transpose(1, 2)"
         ),
-        "a size of no call": split("return x.view(len(x), 20, n_head, -1).transpose(1, 2)"),
-        "a size of no call, and values that are wrong there, too": split(
+        "a size of no call": split_case("return x.view(len(x), 20, n_head, -1).transpose(1, 2)"),
+        "a size of no call, and values that are wrong there, too": split_case(
             "return x.view(len(x), 20, n_head, -1).transpose(1, 2) * 2"
         ),
-        "a refusal of everything tells no size": split("raise ValueError('not for 20')", ""),
-        "the length of the batch for that of the sequence": split(
+        "a refusal of everything tells no size": split_case("raise ValueError('not for 20')", ""),
+        "the length of the batch for that of the sequence": split_case(
             "return x.view(x.shape[1], len(x), n_head, -1).transpose(1, 2)", ""
         ),
         "a size of the text, in the attempt's own refusal": Case(
@@ -1504,8 +1506,8 @@ def test_it_is_named_at_home_and_graded(sides: Sides, exercise: str, case: Case)
     assert (graded.score == graded.max_score) is case.correct
     assert (home.score + home.unseen == home.max_score) or not case.correct
     assert side_differences(graded, home) == []
-    assert names(home) == case.named.split()
-    assert names(graded) == [*case.named.split(), *case.hidden.split()]
+    assert named_misconceptions(home) == case.named.split()
+    assert named_misconceptions(graded) == [*case.named.split(), *case.hidden.split()]
     if case.says:
         changed_text = next(iter(case.changes.values()))
         line = text[: text.index(changed_text)].count("\n") + 1
@@ -1559,8 +1561,10 @@ def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
     checks = "".join(path.read_text("utf-8") for path in with_neighbours(exercise.checks))
     for attempt in sample(exercise):
         graded, home = sides.both_results(exercise.id, attempt.text)
-        if attempt.category == "pair" and not names(home):
+        if attempt.category == "pair" and not named_misconceptions(home):
             continue  # grading makes pairs that no recording has
         assert (attempt, side_differences(graded, home)) == (attempt, [])
-        alone = () if home.is_done else names(graded)[len(names(home)) :]
+        alone = (
+            () if home.is_done else named_misconceptions(graded)[len(named_misconceptions(home)) :]
+        )
         assert (attempt, [name for name in alone if f'"{name}"' not in checks]) == (attempt, [])

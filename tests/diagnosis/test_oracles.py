@@ -37,19 +37,19 @@ def in_place(x: Tensor) -> Tensor:
     return x.mul_(2)
 
 
-def ask(function: Callable[..., object], call: Call) -> Reply:
+def reply_to(function: Callable[..., object], call: Call) -> Reply:
     return LocalRunner({"f": function, "Layer": function}).execute(call)
 
 
 def observe_reply(
     reference: Callable[..., object], attempt: Callable[..., object], call: Call
 ) -> ObservedReply:
-    want, have = ask(reference, call), ask(attempt, call)
+    want, have = reply_to(reference, call), reply_to(attempt, call)
     expected = want.outputs[0].tensor if want.outputs else None
     return ObservedReply(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
-def double(x: Tensor) -> Tensor:
+def doubled(x: Tensor) -> Tensor:
     return x * 2
 
 
@@ -60,23 +60,23 @@ LONG = Call("f", (torch.arange(5.0, dtype=torch.float64)[None],), watch=True)
 WATCHED = Call("f", (X.to("meta"),), watch=True)
 BUILD = Call(Build("Layer"), only_build=True)
 ONE_CALL = [
-    ("answered", double, breaks, CALL, "KeyError"),
-    ("refused", refuses, double, CALL, "this should be refused, and is accepted in silence"),
+    ("answered", doubled, breaks, CALL, "KeyError"),
+    ("refused", refuses, doubled, CALL, "this should be refused, and is accepted in silence"),
     ("refused", refuses, breaks, CALL, "KeyError"),
-    ("kind", double, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
-    ("shape", double, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
-    ("finite", double, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
-    ("zeros", lambda x: x - 1, double, CALL, "the number that should be 0 has another value"),
-    ("values", double, lambda x: x * 3, CALL, "4 of 4 values differ"),
-    ("dtype", double, lambda x: x.float(), CALL, "should be float64; yours is float32"),
+    ("kind", doubled, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
+    ("shape", doubled, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
+    ("finite", doubled, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
+    ("zeros", lambda x: x - 1, doubled, CALL, "the number that should be 0 has another value"),
+    ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
+    ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
     (
         "device",
-        double,
+        doubled,
         lambda x: torch.ones(2, 2),
         ON_META,
         "the output is on cpu wherever the arguments are",
     ),
-    ("device", double, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
+    ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
     (
         "parameters",
         Layer,
@@ -85,24 +85,24 @@ ONE_CALL = [
         "parameters too many: .'W.bias'.; parameters missing: none",
     ),
     ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
-    ("mutated", double, in_place, CALL, "changed in place"),
+    ("mutated", doubled, in_place, CALL, "changed in place"),
     (
         "gradients_arrive",
-        double,
+        doubled,
         lambda x: x.detach() * 2,
         GRADIENT,
         "no gradient reaches the first argument",
     ),
-    ("gradients", double, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
     (
         "argument_gradients_arrive",
-        double,
+        doubled,
         lambda x: x.detach() * 2,
         GRADIENT,
         "no gradient reaches the first argument",
     ),
-    ("argument_gradients", double, lambda x: x * 3, GRADIENT, "the gradients differ"),
-    ("adjoint", double, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
+    ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    ("adjoint", doubled, lambda x: x + x.detach(), GRADIENT, "is not that of the output"),
     (
         "softmax",
         lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
@@ -110,17 +110,17 @@ ONE_CALL = [
         LONG,
         "PyTorch's softmax",
     ),
-    ("softmax", double, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
+    ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
     (
         "square",
-        double,
+        doubled,
         lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2,
         LONG,
         "two axes are as long",
     ),
     (
         "square",
-        double,
+        doubled,
         lambda x: x * 2 + torch.zeros(25).to(x).sum(),
         LONG,
         "two axes are as long",
@@ -140,33 +140,33 @@ def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence
 
 
 def test_a_missing_output_has_no_dtype():
-    want, none = fingerprint_of(ask(double, CALL)), Reply()
+    want, none = fingerprint_of(reply_to(doubled, CALL)), Reply()
     with pytest.raises(CheckFailed, match="yours is none"):
         compare("dtype", [ObservedReply(CALL, want, (), none, fingerprint_of(none))])
 
 
 def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
     for aspect in ("answered", "device"):
-        compare(aspect, [observe_reply(double, lambda x: x * x.sum().item(), WATCHED)])
-        compare(aspect, [observe_reply(double, lambda x: x[x > 0], WATCHED)])
+        compare(aspect, [observe_reply(doubled, lambda x: x * x.sum().item(), WATCHED)])
+        compare(aspect, [observe_reply(doubled, lambda x: x[x > 0], WATCHED)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [observe_reply(double, breaks, WATCHED)])
+        compare("answered", [observe_reply(doubled, breaks, WATCHED)])
 
 
 def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer() -> None:
     aspects: list[Oracle] = ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
     for aspect in aspects:
-        compare(aspect, [observe_reply(double, breaks, CALL)])
+        compare(aspect, [observe_reply(doubled, breaks, CALL)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [observe_reply(double, breaks, CALL)])
+        compare("answered", [observe_reply(doubled, breaks, CALL)])
 
 
 def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
     linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
-    compare("adjoint", [observe_reply(double, linear, GRADIENT)])
+    compare("adjoint", [observe_reply(doubled, linear, GRADIENT)])
     compare(
         "argument_gradients_arrive",
-        [observe_reply(double, lambda x: reshaped(x).detach(), GRADIENT)],
+        [observe_reply(doubled, lambda x: reshaped(x).detach(), GRADIENT)],
     )
 
 

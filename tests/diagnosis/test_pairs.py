@@ -14,7 +14,7 @@ RIGHT, WRONG = torch.ones(3), torch.zeros(3)
 CALLS = tuple(Call("doubled", (torch.full((3,), float(number)),)) for number in range(3))
 
 
-def reply(numbers: torch.Tensor, *mutated: str) -> Reply:
+def reply_with_mutations(numbers: torch.Tensor, *mutated: str) -> Reply:
     return Reply((Output("tensor", numbers, (3,)),), mutated=mutated)
 
 
@@ -22,13 +22,22 @@ def reply(numbers: torch.Tensor, *mutated: str) -> Reply:
 def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(second_ids) -> None:
     fields = {"reply_fields": ("outputs", "mutated"), "oracle_uses": ()}
     check = PublicCheck(id="", title="", layer=1, hint="", points=1, calls=(0, 1, 2), **fields)
-    replies = [*map(fingerprint_of, (reply(RIGHT), reply(WRONG), reply(RIGHT, "args.0")))]
+    replies = [
+        *map(
+            fingerprint_of,
+            (
+                reply_with_mutations(RIGHT),
+                reply_with_mutations(WRONG),
+                reply_with_mutations(RIGHT, "args.0"),
+            ),
+        )
+    ]
     mutants = [RecordedMutant("scale", (1, 1, 1))]
     mutants += [RecordedMutant(id_, (2, 2, 2)) for id_ in second_ids]
     outputs, recorded = ((RIGHT,),) * 3, [replies] * 3
     recording = FaultDictionary("", "", (check,), CALLS, outputs, recorded, (*mutants,), {})
     observations = {
-        index: observe_reply(call, replies[0], (RIGHT,), reply(WRONG, "args.0"))
+        index: observe_reply(call, replies[0], (RIGHT,), reply_with_mutations(WRONG, "args.0"))
         for index, call in enumerate(CALLS)
     }
     named = diagnose(recording, observations, NO_TEXT).named

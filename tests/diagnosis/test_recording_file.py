@@ -94,7 +94,7 @@ def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     } == {*fields}
 
 
-def recording(*replies: ReplyFingerprint) -> FaultDictionary:
+def recording_of_one_call(*replies: ReplyFingerprint) -> FaultDictionary:
     """A recording of one call with these replies."""
     mutants = tuple(RecordedMutant(f"mistake_{index}", (index,)) for index in range(len(replies)))
     return FaultDictionary("mean", "", (), (CALL,), ((torch.ones(2),),), (replies,), mutants, {})
@@ -104,7 +104,7 @@ def recording(*replies: ReplyFingerprint) -> FaultDictionary:
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
     original, changed = fingerprint_of(REPLY), fingerprint_of(changed_reply(changes))
     assert changed != original
-    ((first, second),) = load(save(recording(original, changed))).replies
+    ((first, second),) = load(save(recording_of_one_call(original, changed))).replies
     assert first.is_same(original)
     assert second.is_same(changed)
     assert [first.agrees(second, (field_name,)) for field_name in REPLY_FIELDS] == [
@@ -114,8 +114,10 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
 
 def test_weights_come_back_in_half_precision_and_a_step_without_them_without() -> None:
     table = torch.rand(2, 3, 5)
-    stored = dataclasses.replace(recording(fingerprint_of(REPLY)), weights={0: (table, None)})
-    assert load(save(recording(fingerprint_of(REPLY)))).weights == {}
+    stored = dataclasses.replace(
+        recording_of_one_call(fingerprint_of(REPLY)), weights={0: (table, None)}
+    )
+    assert load(save(recording_of_one_call(fingerprint_of(REPLY)))).weights == {}
     ((call, (restored, missing)),) = load(save(stored)).weights.items()
     assert restored is not None
     assert (call, missing, restored.dtype) == (0, None, torch.float32)
@@ -127,7 +129,7 @@ def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
         REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}
     )
     original = fingerprint_of(reply)
-    ((reloaded,),) = load(save(recording(original))).replies
+    ((reloaded,),) = load(save(recording_of_one_call(original))).replies
     assert reloaded.is_same(original)
 
 
@@ -164,7 +166,7 @@ def test_every_field_of_a_fingerprint_is_recorded_compared_and_asked() -> None:
 )
 def test_a_field_without_another_format_is_told(tmp_path, monkeypatch, fields, differ) -> None:
     path = tmp_path / "01_mean.safetensors"
-    path.write_bytes(save(recording(fingerprint_of(REPLY))))
+    path.write_bytes(save(recording_of_one_call(fingerprint_of(REPLY))))
     monkeypatch.setattr(recording_file, "_STORED_FIELDS", fields)
     load.cache_clear()
     with pytest.raises(CourseError) as caught:

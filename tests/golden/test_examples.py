@@ -109,7 +109,7 @@ def with_seconds(course: Course, seconds: float) -> Course:
 
 
 @pytest.fixture(scope="module")
-def results(once: Callable[..., Path], box: Box) -> Path:
+def graded_examples(once: Callable[..., Path], box: Box) -> Path:
     """Graded once, whichever of pytest-xdist's workers asks first."""
     return once("golden", lambda out: grade_examples(out, box))
 
@@ -120,12 +120,12 @@ def golden() -> Summary:
     return summary
 
 
-def test_the_class_is_graded_as_it_was(results, golden):
-    assert summary_of(results) == golden, IF_MEANT
+def test_the_class_is_graded_as_it_was(graded_examples, golden):
+    assert summary_of(graded_examples) == golden, IF_MEANT
 
 
-def test_all_that_is_written_is_what_it_was(results, tmp_path):
-    write_all(results, tmp_path)
+def test_all_that_is_written_is_what_it_was(graded_examples, tmp_path):
+    write_all(graded_examples, tmp_path)
     golden = json.loads((HERE / "written.json").read_text(encoding="utf-8"))
     digests = digests_of(tmp_path)
     names = digests.keys() | golden.keys()
@@ -133,9 +133,9 @@ def test_all_that_is_written_is_what_it_was(results, tmp_path):
     assert not changed, f"{', '.join(changed)} changed; {IF_MEANT}"
 
 
-def test_every_result_is_valid(results):
+def test_every_result_is_valid(graded_examples):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    paths = list(results.glob("*/*.json"))
+    paths = list(graded_examples.glob("*/*.json"))
     assert len(paths) == len(list(SUBMITTED.glob("*/*")))
     for path in paths:
         jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)

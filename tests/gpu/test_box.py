@@ -58,14 +58,14 @@ pieces = []
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+def box_with_gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
     with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
         yield opened
 
 
 @pytest.fixture
-def attempt(box: Box) -> Iterator[Connection]:
-    connection = load_attempt(box)
+def gpu_attempt(box_with_gpu: Box) -> Iterator[Connection]:
+    connection = load_attempt(box_with_gpu)
     yield connection
     connection.close()
 
@@ -83,18 +83,18 @@ def number(connection: Connection, call: Call) -> float:
     return float(reply.outputs[0].tensor.item())
 
 
-def test_the_canary_finds_no_way_out(box, tmp_path):
-    report = run_canary(box, LIMITS, tmp_path)
+def test_the_canary_finds_no_way_out(box_with_gpu, tmp_path):
+    report = run_canary(box_with_gpu, LIMITS, tmp_path)
     assert report.holds, report
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
-def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box, end):
+def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box_with_gpu, end):
     """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by
     us.
     """
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
-    first = load_attempt(box)
+    first = load_attempt(box_with_gpu)
     if end == "answers":
         assert number(first, Call("write", (mib, end))) == mib
         first.close()
@@ -102,7 +102,7 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box, en
         with pytest.raises(AttemptEnded) as caught:
             first.ask(Call("write", (mib, end)), 10.0)
         assert caught.value.end is (End.TIMEOUT if end == "is killed" else End.CRASHED)
-    second = load_attempt(box)
+    second = load_attempt(box_with_gpu)
     try:
         assert number(second, Call("look", (mib,))) == 0
     finally:
@@ -110,11 +110,11 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box, en
 
 
 def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(
-    box,
+    box_with_gpu,
 ):
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
     for _ in range(3):  # 0.6 twice is more than there is
-        connection = load_attempt(box)
+        connection = load_attempt(box_with_gpu)
         assert number(connection, Call("write", (mib, "answers"))) == mib
         connection.close()
 
@@ -122,10 +122,10 @@ def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_
 X = torch.arange(6.0).reshape(2, 3)
 
 
-def test_tensors_modules_and_gradients_are_there_and_come_back(attempt):
+def test_tensors_modules_and_gradients_are_there_and_come_back(gpu_attempt):
     state = {"inner.weight": torch.ones(2, 3), "inner.bias": torch.zeros(2)}
     layer = Build("Layer", state=state, device="cuda")
-    reply = attempt.ask(Call(layer, (X,), cotangent=torch.ones(2, 2), device="cuda"), 30.0)
+    reply = gpu_attempt.ask(Call(layer, (X,), cotangent=torch.ones(2, 2), device="cuda"), 30.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == "cuda"
     assert reply.outputs[0].tensor is not None
@@ -136,9 +136,10 @@ def test_tensors_modules_and_gradients_are_there_and_come_back(attempt):
     assert torch.equal(gradient, torch.full((2, 3), 2.0))
     layers, large = StandIn({"proj": torch.ones(4, 3)}, {}), torch.ones(1024, 1024)
     assert (
-        attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device == "cuda"
+        gpu_attempt.ask(Call("through", (layers, X), device="cuda"), 30.0).outputs[0].device
+        == "cuda"
     )
     assert (
-        attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak
+        gpu_attempt.ask(Call("device_of", (large,), memory=True, device="cuda"), 30.0).peak
         == large.nbytes
     )

@@ -22,23 +22,23 @@ def attempt_at(path: Path) -> Implementation:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Implementation:
+def causal_mask_reference() -> Implementation:
     (path,) = (REPOSITORY / "solutions").rglob("*_causal_mask.py")
     return attempt_at(path)
 
 
 def test_a_softmax_that_prefers_the_lowest_score_keeps_its_points_of_form(
-    reference: Implementation,
+    causal_mask_reference: Implementation,
 ) -> None:
     path = REPOSITORY / "grader" / "wrong" / "causal_mask" / "softmax_of_negative_scores.py"
     attempt = attempt_at(path)
     for seed in range(SEEDS):
-        expect_conditions(attempt, reference, Draw(seed), CAUSAL_WEIGHTS)
+        expect_conditions(attempt, causal_mask_reference, Draw(seed), CAUSAL_WEIGHTS)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_weights_that_do_not_depend_on_the_scores_lose_their_points_of_form(
-    reference: Implementation, tmp_path: Path, seed: int
+    causal_mask_reference: Implementation, tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "even_weights.py"
     path.write_text(
@@ -49,4 +49,4 @@ def test_weights_that_do_not_depend_on_the_scores_lose_their_points_of_form(
         encoding="utf-8",
     )
     with pytest.raises(CheckFailed, match="the scores decide nothing"):
-        expect_conditions(attempt_at(path), reference, Draw(seed), CAUSAL_WEIGHTS)
+        expect_conditions(attempt_at(path), causal_mask_reference, Draw(seed), CAUSAL_WEIGHTS)

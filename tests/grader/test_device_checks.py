@@ -42,13 +42,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs not
 of_each = pytest.mark.parametrize("exercise", MODULES, ids=lambda exercise: exercise.id)
 
 
-def checks_of(exercise: Exercise) -> ModuleType:
+def checks_module(exercise: Exercise) -> ModuleType:
     """The exercise's checks, as a module of our own."""
     names = namespace_of_source(exercise.checks.read_text(encoding="utf-8"), exercise.checks)
     return sys.modules[str(names["__name__"])]
 
 
-def reference(exercise: Exercise) -> Implementation:
+def reference_of(exercise: Exercise) -> Implementation:
     return Implementation(LocalRunner(namespace_of(exercise.solution)))
 
 
@@ -59,8 +59,8 @@ def half_precision_of(checks: ModuleType) -> Callable[..., None]:
 
 
 def half_precision(exercise: Exercise, attempt: Mapping[str, object]) -> None:
-    check = half_precision_of(checks_of(exercise))
-    check(Implementation(LocalRunner(attempt)), reference(exercise), Draw(0))
+    check = half_precision_of(checks_module(exercise))
+    check(Implementation(LocalRunner(attempt)), reference_of(exercise), Draw(0))
 
 
 def too_large(exercise: Exercise) -> set[tuple[str, str]]:
@@ -74,7 +74,7 @@ def raised_in_half_precision(
     """What the right attempts raise there, each with its name, but for what another version of
     torch says.
     """
-    reference_impl, raised = reference(exercise), set()
+    reference_impl, raised = reference_of(exercise), set()
     for path in exercise.right_attempts():
         try:
             half_precision_of(checks)(
@@ -89,7 +89,7 @@ def raised_in_half_precision(
 def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(
     exercise: Exercise, monkeypatch
 ) -> None:
-    checks, errors = checks_of(exercise), defaultdict[str, list[float]](list)
+    checks, errors = checks_module(exercise), defaultdict[str, list[float]](list)
     module = sys.modules[f"{checks.__package__}._modules"]
     monkeypatch.setattr(
         module,
@@ -179,7 +179,7 @@ class Holding:
 
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
 def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named):
-    check = checks_of(SDPA).test_memory
+    check = checks_module(SDPA).test_memory
     frugal = Holding(0.2)
     check(Implementation(frugal), Draw(0))
     assert frugal.asked is not None
@@ -194,14 +194,14 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named
 
 def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> None:
     with pytest.raises(pytest.skip.Exception, match="does not say how much memory"):
-        checks_of(SDPA).test_memory(Implementation(Holding(None)), Draw(0))
+        checks_module(SDPA).test_memory(Implementation(Holding(None)), Draw(0))
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
     """The reference on that device, held against itself on the CPU, with all checks that a GPU
     has.
     """
-    path, reference_runner = exercise.checks, reference(exercise).runner
+    path, reference_runner = exercise.checks, reference_of(exercise).runner
     subject = LocalRecordingRunner(reference_runner.namespace, device)
     run = CheckRun(subject, reference_runner, b"secret", (exercise.id,), forms=exercise.forms)
     return {outcome.id: outcome for outcome in HiddenChecks([path], device="cuda").run(path, run)}
@@ -224,12 +224,14 @@ def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(exe
 @pytest.mark.gpu
 @of_each
 def test_on_a_gpu_right_attempts_stay_within_the_tolerance(exercise: Exercise) -> None:
-    assert raised_in_half_precision(exercise, checks_of(exercise), "cuda") == too_large(exercise)
+    assert raised_in_half_precision(exercise, checks_module(exercise), "cuda") == too_large(
+        exercise
+    )
 
 
 @pytest.mark.gpu
 def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() -> None:
-    checks = checks_of(SDPA)
+    checks = checks_module(SDPA)
     gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
     checks.test_memory(gpu, Draw(0))
     s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)

@@ -15,7 +15,7 @@ from manyheads.report.report_content import attempt_words, function_reports, pro
 from manyheads.result import ExerciseResult
 from manyheads.submission import Source
 from manyheads.submission.read import read_notebook
-from tests.diagnosis.both_sides import Attempt, Sides, names
+from tests.diagnosis.both_sides import Attempt, Sides, named_misconceptions
 from tests.make import REPOSITORY, notebook
 
 SCORES, WEIGHTS = (
@@ -30,11 +30,11 @@ SIMPLE = (
 STUB = "raise NotImplementedError"
 
 
-def states(result: ExerciseResult) -> dict[str, str]:
+def function_states(result: ExerciseResult) -> dict[str, str]:
     return {f.name: f"{f.state} {f.waits_for}".strip() for f in result.functions}
 
 
-def places(result: ExerciseResult) -> set[tuple[str, str]]:
+def diagnosed_functions(result: ExerciseResult) -> set[tuple[str, str]]:
     return {(d.id, name) for d in result.diagnosis for name in (d.function, *d.also_in) if name}
 
 
@@ -132,9 +132,9 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     sides: Sides, exercise, changes, told, found
 ):
     graded, at_home = sides.both_results(exercise, changes)
-    assert list(states(graded).values()) == told
-    assert states(at_home) == states(graded)
-    assert places(at_home) == places(graded) == found
+    assert list(function_states(graded).values()) == told
+    assert function_states(at_home) == function_states(graded)
+    assert diagnosed_functions(at_home) == diagnosed_functions(graded) == found
     assert not sides.faults(exercise)
 
 
@@ -142,8 +142,8 @@ def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(side
     graded = sides.grade_attempt(
         "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
     )
-    assert list(states(graded).values()) == ["so_far gpt2_attention", "wrong"]
-    assert places(graded) == {("gpt2_sizes", "gpt2_attention")}
+    assert list(function_states(graded).values()) == ["so_far gpt2_attention", "wrong"]
+    assert diagnosed_functions(graded) == {("gpt2_sizes", "gpt2_attention")}
 
 
 def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
@@ -660,9 +660,13 @@ def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
     attempt = {"B, T, C = x.shape\n": LEFT_OPEN}
     for lines in heads(sides, attempt, "kv_cache"):
         assert "the case that comes to this line is not written yet" in lines[0]
-    assert [names(result) for result in sides.both_results("kv_cache", attempt)] == [[], []]
+    assert [named_misconceptions(result) for result in sides.both_results("kv_cache", attempt)] == [
+        [],
+        [],
+    ]
     assert [
-        names(result) for result in sides.both_results("attention_scores", ABOVE + LEFT_BELOW)
+        named_misconceptions(result)
+        for result in sides.both_results("attention_scores", ABOVE + LEFT_BELOW)
     ] == [
         [],
         [],
@@ -696,7 +700,7 @@ def test_nothing_written_is_named_and_nothing_else_is(
     sides: Sides, exercise: Exercise, emptied: tuple[type[ast.stmt], ...]
 ) -> None:
     graded, checked = sides.both_results(exercise.id, emptied_solution(exercise, emptied))
-    assert (graded.score, names(graded)) == (0, ["stub_untouched"])
+    assert (graded.score, named_misconceptions(graded)) == (0, ["stub_untouched"])
     assert [(d.id, d.title) for d in checked.diagnosis] == [
         ("stub_untouched", graded.diagnosis[0].title)
     ]
@@ -705,6 +709,6 @@ def test_nothing_written_is_named_and_nothing_else_is(
 
 @pytest.mark.parametrize("text", ["", "# Later.\n"], ids=["an empty file", "a remark"])
 def test_a_file_without_any_code_is_told_the_same(sides: Sides, text: str) -> None:
-    assert [names(result) for result in sides.both_results(EXERCISES[0].id, text)] == [
-        ["stub_untouched"]
-    ] * 2
+    assert [
+        named_misconceptions(result) for result in sides.both_results(EXERCISES[0].id, text)
+    ] == [["stub_untouched"]] * 2

@@ -4,7 +4,7 @@ from manyheads.box.connection import Box
 from manyheads.course import Course
 from manyheads.judge.edit_search import Bounds
 from manyheads.judge.grade_submission import Judge, Settings
-from tests.diagnosis.both_sides import Sides, names
+from tests.diagnosis.both_sides import Sides, named_misconceptions
 
 BY_COUNT = Bounds(seconds=250.0)  # a slow machine finds as much as a fast one
 
@@ -18,7 +18,7 @@ def test_a_line_that_mends_all_stands_beside_one_name(
     judge = Judge(course, box, settings)
     graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
     for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
-        assert (names(result), len(result.lines)) == (["scores_wrong_source"], 1)
+        assert (named_misconceptions(result), len(result.lines)) == (["scores_wrong_source"], 1)
 
 
 def test_a_line_that_mends_what_is_visible_alone_takes_no_name_away(sides: Sides) -> None:
@@ -26,7 +26,10 @@ def test_a_line_that_mends_what_is_visible_alone_takes_no_name_away(sides: Sides
     weights = {"self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"}
     source = sides.source("fused_qkv", {**weights, "math.sqrt(self.head_dim)": "math.sqrt(C)"})
     home = sides.home("fused_qkv", source, BY_COUNT)
-    assert names(home) == ["scale_sqrt_c", "dropout_before_softmax|dropout_on_output_only"]
+    assert named_misconceptions(home) == [
+        "scale_sqrt_c",
+        "dropout_before_softmax|dropout_on_output_only",
+    ]
     assert home.lines == ()
 
 

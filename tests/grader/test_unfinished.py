@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.diagnosis.both_sides import Sides, names
+from tests.diagnosis.both_sides import Sides, named_misconceptions
 
 NOT_BEGUN = "raise NotImplementedError"
 MISTAKES = [
@@ -77,7 +77,7 @@ def test_it_is_the_only_name_when_graded_and_at_home(
 ) -> None:
     attempt = replace_bodies(sides.source(exercise, changes).text, first, body)
     for result in sides.both_results(exercise, attempt):
-        first_name, *others = names(result)
+        first_name, *others = named_misconceptions(result)
         assert name in first_name.split("|")
         assert {*others} <= {"interface", "stub_untouched"}
 
@@ -105,5 +105,5 @@ def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
     text = (path / name).read_text(encoding="utf-8")
     attempt = replace_bodies(text, "max_path_difference", NOT_BEGUN)
     result = sides.grade_attempt("sdpa_equivalence", attempt)
-    assert names(result) == ["stub_untouched"]
+    assert named_misconceptions(result) == ["stub_untouched"]
     assert [function.state for function in result.functions] == ["so_far", "unwritten"]

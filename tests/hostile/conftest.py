@@ -154,7 +154,7 @@ def state_of_the_world(watched: Mapping[str, Path]) -> dict[str, str]:
     return state
 
 
-def grade(
+def grade_class(
     root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None
 ) -> Run:
     """Grade this class below `root`, and compare the world before and after.
@@ -250,17 +250,19 @@ class Classes:
 
     def section_folder(self, section: str) -> Path:
         """Return the folder of all attempts of a section, graded among honest students."""
-        return self.folder_of(section, lambda root: grade(root, attempts_of(section)))
+        return self.folder_of(section, lambda root: grade_class(root, attempts_of(section)))
 
     def section(self, section: str) -> Run:
         """Return the run of a section."""
-        return self.get(section, lambda root: grade(root, attempts_of(section)))
+        return self.get(section, lambda root: grade_class(root, attempts_of(section)))
 
     def tricks(
         self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, interval: int = 1
     ) -> Run:
         """Return the run of these students among honest ones."""
-        return self.get(name, lambda root: grade(root, among_honest(tricks, interval), jobs=jobs))
+        return self.get(
+            name, lambda root: grade_class(root, among_honest(tricks, interval), jobs=jobs)
+        )
 
     def assert_untouched(self, run: Run) -> None:
         """The neighbours' results and the world are the same as without a hostile student."""

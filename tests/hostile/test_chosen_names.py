@@ -66,7 +66,7 @@ def numbers_in(result: ExerciseResult) -> list[str]:
     return NUMBER.findall("\n".join(check.evidence for check in result.checks))
 
 
-def evidence_of(result: ExerciseResult) -> str:
+def parameters_evidence(result: ExerciseResult) -> str:
     (check,) = [check for check in result.checks if check.id == "parameters"]
     assert check.outcome == "failed"
     return check.evidence
@@ -75,19 +75,19 @@ def evidence_of(result: ExerciseResult) -> str:
 def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv):
     """Eight numbers of nine digits stood in the report."""
     result = grade_reference(fused_qkv, box, AS_DIGITS)
-    assert "another name 8" in evidence_of(result)
+    assert "another name 8" in parameters_evidence(result)
     assert [] == numbers_in(result)
 
 
 def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv):
-    evidence = evidence_of(grade_reference(fused_qkv, box, AS_WORDS_OF_THE_FILE))
+    evidence = parameters_evidence(grade_reference(fused_qkv, box, AS_WORDS_OF_THE_FILE))
     assert "another name 1" in evidence
     assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
 
 
 def test_names_of_buffers_are_not_even_sent(box, fused_qkv):
     result = grade_reference(fused_qkv, box, AS_BUFFERS)
-    assert "there are more, " in evidence_of(result)
+    assert "there are more, " in parameters_evidence(result)
     assert [] == numbers_in(result)
 
 
@@ -101,6 +101,6 @@ def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names):
         "scales.0": "self.scales = nn.ParameterList([torch.ones(1), torch.ones(2)])",
     }
     listed_names = sorted([*names, "qkv.weight", "proj.weight"])
-    assert f"there are {', '.join(listed_names)}; " in evidence_of(
+    assert f"there are {', '.join(listed_names)}; " in parameters_evidence(
         grade_reference(fused_qkv, box, makes[names[0]])
     )

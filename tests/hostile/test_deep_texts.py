@@ -109,14 +109,14 @@ def deepest_that_is_read(construct: str) -> int:
 
 
 @pytest.fixture
-def judge(tiny: Course, box: Box) -> Judge:
+def plain_judge(tiny: Course, box: Box) -> Judge:
     return Judge(tiny, box, Settings(secret=b"secret"))
 
 
-def below(frames: int, ask: Callable[[], object]) -> None:
+def ask_below(frames: int, ask: Callable[[], object]) -> None:
     """Ask with so many frames on the stack."""
     if frames:
-        below(frames - 1, ask)
+        ask_below(frames - 1, ask)
     else:
         ask()
 
@@ -129,8 +129,8 @@ def test_no_analysis_meets_a_text_that_it_cannot_walk(construct):
     for depth in (deepest_that_is_read(construct), *BEYOND):
         for text in texts_of(construct, depth):
             for _, ask in ANALYSES.values():
-                below(STACK, partial(ask, text))
-            below(STACK, partial(candidates, Source(NAME, text), ["g"], [1]))
+                ask_below(STACK, partial(ask, text))
+            ask_below(STACK, partial(candidates, Source(NAME, text), ["g"], [1]))
 
 
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
@@ -144,12 +144,12 @@ def graded(judge: Judge, exercise: Exercise, text: str) -> ExerciseResult:
 
 @each_construct
 def test_a_function_beside_it_is_graded_without_a_fault_of_the_grader(
-    judge, running_mean, construct
+    plain_judge, running_mean, construct
 ):
     """The nested text is never run, and ended the diagnosis with a RecursionError."""
     for depth in (deepest_that_is_read(construct), BEYOND[0], BEYOND[-1]):
         text = texts_of(construct, depth)[construct in EXPRESSIONS]
-        result = graded(judge, running_mean, WRONG + text)
+        result = graded(plain_judge, running_mean, WRONG + text)
         assert result.score is not None
         assert not any(check.outcome == "skipped" for check in result.checks)
 
@@ -164,10 +164,10 @@ def test_a_function_beside_it_is_graded_without_a_fault_of_the_grader(
     ],
     ids=["a sum of 150", "80 calls of methods", "60 lists", "150 elif"],
 )
-def test_a_text_as_deep_as_honest_students_write_is_still_read(judge, running_mean, text):
+def test_a_text_as_deep_as_honest_students_write_is_still_read(plain_judge, running_mean, text):
     attempt = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
     assert Source(NAME, attempt).tree
-    result = graded(judge, running_mean, attempt)
+    result = graded(plain_judge, running_mean, attempt)
     assert {misconception.id for misconception in result.diagnosis} == {
         "counts_all",
         "empty_unchecked",

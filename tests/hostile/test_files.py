@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.conftest import FILE, Run, among_honest, grade, hands_in
+from tests.hostile.conftest import FILE, Run, among_honest, grade_class, hands_in
 from tests.make import RIGHT
 
 NOTEBOOK = "01_running_mean.ipynb"
@@ -28,7 +28,7 @@ def solution_of(folder: Path) -> Path:
     return folder.parents[2] / "course" / "solutions" / "averages" / FILE
 
 
-def notebook(*cells: dict, **fields: object) -> Place:
+def hands_in_notebook(*cells: dict, **fields: object) -> Place:
     document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **fields}
     return hands_in(json.dumps(document), NOTEBOOK)
 
@@ -136,11 +136,11 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
         NO_NOTEBOOK,
         hands_in('{"cells":' + "[" * 200_000, NOTEBOOK),
     ),
-    "notebook_whose_solution_was_deleted": (0, UNDEFINED, notebook(code("import torch"))),
+    "notebook_whose_solution_was_deleted": (0, UNDEFINED, hands_in_notebook(code("import torch"))),
     "notebook_with_edited_metadata": (
         0,
         WRONG_SHAPE,
-        notebook(
+        hands_in_notebook(
             code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False),
             metadata={"score": 100},
         ),
@@ -148,14 +148,18 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
     "notebook_with_an_input_transformer": (
         0,
         f"{WRONG_SHAPE}|It raised",
-        notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG)),
+        hands_in_notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG)),
     ),
     "honest_cell_that_is_tagged_to_be_skipped": (
         4,
         "",
-        notebook(code(RIGHT, tags=["skip-execution"])),
+        hands_in_notebook(code(RIGHT, tags=["skip-execution"])),
     ),
-    "honest_notebook_with_a_script_in_its_outputs": (4, "", notebook(code(RIGHT, outputs=(HTML,)))),
+    "honest_notebook_with_a_script_in_its_outputs": (
+        4,
+        "",
+        hands_in_notebook(code(RIGHT, outputs=(HTML,))),
+    ),
     "nothing_at_all": (0, MISSING, lambda folder: None),
 }
 
@@ -163,38 +167,42 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
 DEVICE = "endless_zeros"
 
 
-def device(folder: Path) -> None:
+def make_device(folder: Path) -> None:
     os.mknod(folder / FILE, stat.S_IFCHR | 0o666, os.makedev(1, 5))
 
 
 @pytest.fixture(scope="module")
-def run(classes, tmp_path_factory):
+def graded_tricks(classes, tmp_path_factory):
     """All tricks with files, graded, and a device where this machine makes some."""
     tricks = {name: submit for name, (_, _, submit) in TRICKS.items()}
     with contextlib.suppress(OSError):
-        device(tmp_path_factory.mktemp("device"))
-        tricks[DEVICE] = device
+        make_device(tmp_path_factory.mktemp("device"))
+        tricks[DEVICE] = make_device
     return classes.tricks("files", tricks)
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_earns_what_its_text_earns(run, name):
+def test_earns_what_its_text_earns(graded_tricks, name):
     earns, says, _ = TRICKS[name]
-    run.assert_earned(name, earns, says)
+    graded_tricks.assert_earned(name, earns, says)
 
 
-def test_neighbours_and_the_world_are_untouched_and_no_file_is_a_fault_of_the_grader(run, classes):
-    classes.assert_untouched(run)
-    assert run.status == 1, run.text  # what lies beside the attempts is not graded, and named
-    assert "manyheads_leak" not in run.text + "".join(run.results.values()), (
+def test_neighbours_and_the_world_are_untouched_and_no_file_is_a_fault_of_the_grader(
+    graded_tricks, classes
+):
+    classes.assert_untouched(graded_tricks)
+    assert graded_tricks.status == 1, (
+        graded_tricks.text
+    )  # what lies beside the attempts is not graded, and named
+    assert "manyheads_leak" not in graded_tricks.text + "".join(graded_tricks.results.values()), (
         "outputs of a notebook are in no result"
     )
 
 
-def test_a_device_is_not_read(run):
-    if DEVICE not in run.results:
+def test_a_device_is_not_read(graded_tricks):
+    if DEVICE not in graded_tricks.results:
         pytest.skip("only root makes devices, and not on every machine")
-    run.assert_earned(DEVICE, 0, NO_FILE)
+    graded_tricks.assert_earned(DEVICE, 0, NO_FILE)
 
 
 ORDINARY = 61_234  # a user whom no machine has
@@ -234,7 +242,7 @@ def ordinary(classes):
     def grade_as_ordinary(_: Path) -> Run:
         # pytest's are closed to others
         with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as root:
-            return grade(Path(root), among_honest(CLOSED), user=ORDINARY)
+            return grade_class(Path(root), among_honest(CLOSED), user=ORDINARY)
 
     return classes.get("files_of_an_ordinary_user", grade_as_ordinary)
 

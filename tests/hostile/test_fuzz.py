@@ -97,7 +97,7 @@ def read_as(seed: Message, data: bytes) -> Message:
     return read_reply(data) if isinstance(seed, Reply) else read_traced(data)
 
 
-def split(data: bytes) -> tuple[dict[str, Any], bytes]:
+def split_payload(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the header of a valid payload, and its data."""
     (length,) = struct.unpack_from("<Q", data)
     return json.loads(data[8 : 8 + length]), data[8 + length :]
@@ -159,7 +159,7 @@ def out_of_bounds(bound: object, value: Any) -> list[object]:
 Violation = tuple[Any, Any, object]  # a holder in a body, a key of it, and a value to put there
 
 
-def violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
+def type_violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
     """Yield everything that the annotation of a value forbids, for the value and all within it."""
     value, origin, arguments = holder[key], get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
@@ -168,10 +168,10 @@ def violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
     yield holder, key, [value]
     if origin is Annotated:
         yield from ((holder, key, bad) for bad in out_of_bounds(arguments[1], value))
-        yield from violations(arguments[0], holder, key)
+        yield from type_violations(arguments[0], holder, key)
     elif origin is tuple:
         for index in range(len(value)):
-            yield from violations(arguments[0], value, index)
+            yield from type_violations(arguments[0], value, index)
     elif origin is Mapping:
         yield from violations_of_mapping(*arguments, value)
     elif is_dataclass(hint):
@@ -182,7 +182,7 @@ def violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
 
 def violations_of_union(members: set[Any], holder: Any, key: Any) -> Iterator[Violation]:
     if len(members) == 1:
-        yield from violations(members.pop(), holder, key)
+        yield from type_violations(members.pop(), holder, key)
     else:  # an attribute of a module
         yield from ((holder, key, bad) for bad in (LARGEST + 1, "n" * 201, None))
 
@@ -192,7 +192,7 @@ def violations_of_mapping(key_hint: Any, item_hint: Any, value: Any) -> Iterator
     for bad in out_of_bounds(get_args(key_hint)[1], name):
         yield value, "items", {bad: item}
     for name in value["items"]:
-        yield from violations(item_hint, value["items"], name)
+        yield from type_violations(item_hint, value["items"], name)
 
 
 def violations_of_record(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
@@ -203,7 +203,7 @@ def violations_of_record(hint: Any, holder: Any, key: Any) -> Iterator[Violation
             yield holder, key, {name: value[name] for name in value if name != field.name}
     for name, field_hint in get_type_hints(hint, include_extras=True).items():
         if value.get(name) is not None:
-            yield from violations(field_hint, value, name)
+            yield from type_violations(field_hint, value, name)
 
 
 OF_ANOTHER_TYPE: dict[object, object] = {int: True, bool: 0, float: 1, str: "\ud800"}
@@ -211,9 +211,9 @@ OF_ANOTHER_TYPE: dict[object, object] = {int: True, bool: 0, float: 1, str: "\ud
 
 @pytest.mark.parametrize("seed", [FULL_REPLY, FULL_TRACED], ids=["a reply", "a trace"])
 def test_nothing_is_read_that_an_annotation_forbids(seed):
-    header, tensors = split(payload(seed))
+    header, tensors = split_payload(payload(seed))
     root = {"body": json.loads(header["__metadata__"]["body"])}
-    forbidden = list(violations(type(seed), root, "body"))
+    forbidden = list(type_violations(type(seed), root, "body"))
     assert len(forbidden) > 100
     for holder, key, bad in forbidden:
         value, holder[key] = holder[key], bad
@@ -322,7 +322,7 @@ JSON = st.recursive(
 @example([True, 6], (0, 48), "F64")
 @example([6.0], (0, 48), "F64")
 def test_any_shape_and_any_offsets(shape, offsets, dtype):
-    header, data = split(payload(SEEDS["one tensor"]))
+    header, data = split_payload(payload(SEEDS["one tensor"]))
     header["t0"] = {"dtype": dtype, "shape": shape, "data_offsets": list(offsets)}
     assert_read_or_refused(join_payload(header, data))
 
@@ -339,7 +339,7 @@ def values_within(value: Any) -> Iterator[tuple[Any, Any]]:
 @FUZZ
 @given(NAMES, st.dictionaries(st.text(max_size=6), JSON, min_size=1, max_size=3), st.data())
 def test_any_part_of_the_body_replaced_and_any_entry_added(name, more, data):
-    header, tensors = split(payload(SEEDS[name]))
+    header, tensors = split_payload(payload(SEEDS[name]))
     if not more.keys() & header.keys():
         with pytest.raises(BadReply):
             read_as(SEEDS[name], join_payload({**header, **more}, tensors))
@@ -351,13 +351,13 @@ def test_any_part_of_the_body_replaced_and_any_entry_added(name, more, data):
 
 def repeat_entry(old: str, new: str) -> bytes:
     """Return a reply of one tensor in whose header something stands twice."""
-    header, tensors = split(payload(SEEDS["one tensor"]))
+    header, tensors = split_payload(payload(SEEDS["one tensor"]))
     text = edit_text(json.dumps(header), (old, new)).encode()
     return struct.pack("<Q", len(text)) + text + tensors
 
 
 def many(tensors: int) -> bytes:
-    header, _ = split(payload(SEEDS["nothing"]))
+    header, _ = split_payload(payload(SEEDS["nothing"]))
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     return join_payload({**header, **{f"t{i}": empty for i in range(tensors)}}, b"")
 

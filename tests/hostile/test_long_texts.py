@@ -143,30 +143,30 @@ def refusal_at(line: int, message: str = "") -> Raised:
 
 # All analyses of a text share a Source, as they do in a judge.
 @lru_cache(maxsize=1)
-def script(text: str) -> Source:
+def script_source(text: str) -> Source:
     return Source("a.py", text)
 
 
 @lru_cache(maxsize=1)
-def notebook(text: str) -> Source:
+def notebook_source(text: str) -> Source:
     """A notebook whose cells are the lines of the text."""
     return Source("a.ipynb", text, cells=tuple(range(1, text.count("\n") + 2)))
 
 
 def guards(text: str) -> None:
     lines = text.count("\n") + 1
-    guards_of(script(text), {i: ("f", refusal_at(1 + i * 37 % lines)) for i in range(CALLS)})
+    guards_of(script_source(text), {i: ("f", refusal_at(1 + i * 37 % lines)) for i in range(CALLS)})
 
 
 def suggest_all(text: str) -> None:
-    source = script(text)
+    source = script_source(text)
     for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refusal_at(1)):
         suggest(source, raised)
 
 
 def find_causes(text: str) -> None:
     stops = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
-    are_the_cause(notebook(text), stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
+    are_the_cause(notebook_source(text), stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
 
 # What else a function is given that takes a source, by the name of its argument.
@@ -193,8 +193,8 @@ GIVEN = {
     "function": "f",
 }
 KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
-    " of a script": script,
-    " of a notebook": notebook,
+    " of a script": script_source,
+    " of a notebook": notebook_source,
 }
 # candidates of lines are edits, and have a limit of their own
 PACKAGES = ("judge", "submission", "diagnosis")
@@ -317,7 +317,7 @@ def calls_of(ask: Callable[[], object], most: int) -> int:
 @pytest.fixture(autouse=True)
 def forgets() -> None:
     """Nothing is remembered of a text that was looked at before."""
-    for function in (script, notebook, exception_advice._file):
+    for function in (script_source, notebook_source, exception_advice._file):
         function.cache_clear()
 
 
@@ -335,7 +335,7 @@ def test_every_analysis_grows_with_the_text_and_no_faster(text):
 
 @pytest.mark.parametrize("text", EACH)
 def test_edits_of_a_text_take_bounded_work_each(text):
-    source = script(text)
+    source = script_source(text)
     assert calls_of(lambda: candidates(source, ["f"], [1]), MAX_EDITS * EDITS) <= MAX_EDITS * EDITS
 
 

@@ -18,12 +18,12 @@ def section_param(section, *values):
 
 
 of_each_section = pytest.mark.parametrize(
-    "run", [section_param(section) for section in SECTIONS], indirect=True
+    "graded_section", [section_param(section) for section in SECTIONS], indirect=True
 )
 
 
 @pytest.fixture(scope="module")
-def run(request, classes):
+def graded_section(request, classes):
     """The whole section, graded."""
     return classes.section(request.param)
 
@@ -33,27 +33,27 @@ def test_no_trick_was_lost():
 
 
 @pytest.mark.parametrize(
-    ("run", "name", "trick"),
+    ("graded_section", "name", "trick"),
     [
         section_param(section, name, trick)
         for section in SECTIONS
         for category in section.split("+")
         for name, trick in TRICKS[category].items()
     ],
-    indirect=["run"],
+    indirect=["graded_section"],
 )
-def test_earns_what_its_tensors_earn(run, name, trick):
-    run.assert_earned(name, trick.most_points, trick.says, least=LEAST.get(name))
+def test_earns_what_its_tensors_earn(graded_section, name, trick):
+    graded_section.assert_earned(name, trick.most_points, trick.says, least=LEAST.get(name))
 
 
 @of_each_section
-def test_neighbours_and_the_world_are_as_if_nobody_was_hostile(run, classes):
-    classes.assert_untouched(run)
+def test_neighbours_and_the_world_are_as_if_nobody_was_hostile(graded_section, classes):
+    classes.assert_untouched(graded_section)
 
 
 @of_each_section
-def test_the_run_ends_by_itself_and_finds_no_fault_in_the_grader(run):
-    assert run.status == 0, run.text
+def test_the_run_ends_by_itself_and_finds_no_fault_in_the_grader(graded_section):
+    assert graded_section.status == 0, graded_section.text
 
 
 BETWEEN = ATTEMPTS / "between"
@@ -102,7 +102,7 @@ BROKEN = ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def run
 LEAK = "manyheads_leak"
 
 
-def lines_of(path: Path) -> set[str]:
+def long_lines(path: Path) -> set[str]:
     """Return the lines that are long enough to be told from any other text."""
     lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
     return {line for line in lines if len(line) > 24}
@@ -131,7 +131,7 @@ def test_no_planted_secret_no_path_of_the_machine_and_no_hidden_input_comes_out(
 def test_no_line_of_the_solution_the_hidden_checks_or_the_mutants_comes_out(output):
     _, text = output
     for path in (SOLUTION, CHECKS, MUTANTS):
-        hidden = lines_of(path) - lines_of(RELEASED)
+        hidden = long_lines(path) - long_lines(RELEASED)
         # the docstring of a check is its title, which is no secret
         hidden = {line for line in hidden if path != CHECKS or not line.startswith('"""')}
         assert hidden

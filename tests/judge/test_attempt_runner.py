@@ -41,7 +41,7 @@ LOOPS = "def f(x=0):\n    while True: pass\n"
 
 
 @pytest.fixture
-def load(box):
+def loaded_runner(box):
     """Load an attempt with this text and these limits."""
     with ExitStack() as stack:
 
@@ -53,7 +53,7 @@ def load(box):
         yield load
 
 
-def ask(runner, names):
+def answers_of(runner, names):
     """Return for each answer its numbers, its exception's name, or the end of the process.
 
     Args:
@@ -94,9 +94,9 @@ def batches(monkeypatch):
     return counts
 
 
-def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(load, batches):
-    runner = load(DOUBLES + "def g(x):\n    raise KeyError\n")
-    assert ask(runner, "fgfh") == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(loaded_runner, batches):
+    runner = loaded_runner(DOUBLES + "def g(x):\n    raise KeyError\n")
+    assert answers_of(runner, "fgfh") == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
     assert [exchange.check for exchange in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
     assert batches == [4, 2]  # a call that raises is sent once more, in float32
 
@@ -118,47 +118,51 @@ def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(load, batches)
         "hangs up": ("import os; os.close(65)", End.CRASHED),
     },
 )
-def test_other_calls_are_answered_if_one(load, batches, body, end):
-    runner = load(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
-    assert ask(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
+def test_other_calls_are_answered_if_one(loaded_runner, batches, body, end):
+    runner = loaded_runner(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
+    assert answers_of(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
     batches.clear()
-    ask(runner, "ff")
+    answers_of(runner, "ff")
     assert batches == [1, 1], "after that no calls are sent together"
 
 
-def test_each_call_of_a_batch_has_its_own_time(load):
+def test_each_call_of_a_batch_has_its_own_time(loaded_runner):
     slow = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + x\n"
-    assert ask(load(slow, seconds_per_call=1.1), "fff") == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
+    assert answers_of(loaded_runner(slow, seconds_per_call=1.1), "fff") == [
+        [2.0, 4.0],
+        [4.0, 8.0],
+        [6.0, 12.0],
+    ]
 
 
-def test_the_time_of_an_attempt_is_used_up_for_all_its_calls(load):
-    runner = load(LOOPS, seconds_per_call=0.4, seconds_per_attempt=0.4)
+def test_the_time_of_an_attempt_is_used_up_for_all_its_calls(loaded_runner):
+    runner = loaded_runner(LOOPS, seconds_per_call=0.4, seconds_per_attempt=0.4)
     first, second = runner.execute_all([CheckQuestion("f", Call("f", (X,)))] * 2)
     assert "No answer within 0." in str(first)
     assert "used up the 0.4 seconds" in str(second)
 
 
-def test_an_attempt_in_float32_is_asked_in_float32_from_then_on(load, batches):
-    runner = load(SINGLE)
-    assert ask(runner, "ff") == ask(runner, "ff") == [3.0, 6.0]
+def test_an_attempt_in_float32_is_asked_in_float32_from_then_on(loaded_runner, batches):
+    runner = loaded_runner(SINGLE)
+    assert answers_of(runner, "ff") == answers_of(runner, "ff") == [3.0, 6.0]
     assert runner.dtype == runner.transcript[0].reply.outputs[0].dtype == "float32"
     assert batches == [2, 2, 2]
 
 
-def test_a_call_that_states_its_dtype_is_sent_in_no_other(load):
-    runner = load(SINGLE)
+def test_a_call_that_states_its_dtype_is_sent_in_no_other(loaded_runner):
+    runner = loaded_runner(SINGLE)
     assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
     assert runner.dtype == "float64"
 
 
-def test_an_impossible_reply_is_not_taken(load, batches):
-    assert ask(load(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
+def test_an_impossible_reply_is_not_taken(loaded_runner, batches):
+    assert answers_of(loaded_runner(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
     assert batches == [2, 1, 1]
 
 
-def test_the_time_of_a_batch_with_an_impossible_reply_is_given_back(load):
+def test_the_time_of_a_batch_with_an_impossible_reply_is_given_back(loaded_runner):
     """The calls are sent again one by one, each with the time that it would have had."""
-    runner = load(LIES.format(0.5), seconds_per_call=5.0, seconds_per_attempt=60.0)
+    runner = loaded_runner(LIES.format(0.5), seconds_per_call=5.0, seconds_per_attempt=60.0)
     assert runner._ask_batch([Call("f", (X,))] * 2, "float64") == [None] * 2
     assert runner._spent.seconds < 0.5
 
@@ -181,12 +185,12 @@ def die():
 """
 
 
-def count(runner):
+def call_count(runner):
     return runner.execute(Call("count")).outputs[0].tensor.item()
 
 
-def test_each_death_leaves_less_time_for_the_next_call(load):
-    runner = load(LOOPS, seconds_per_call=1.0, seconds_per_attempt=60.0)
+def test_each_death_leaves_less_time_for_the_next_call(loaded_runner):
+    runner = loaded_runner(LOOPS, seconds_per_call=1.0, seconds_per_attempt=60.0)
     seconds = []
     for _ in range(3):
         with pytest.raises(AttemptEnded) as ended:
@@ -197,10 +201,10 @@ def test_each_death_leaves_less_time_for_the_next_call(load):
 
 
 @pytest.mark.parametrize("together", [1, 3], ids=["asked one by one", "asked together"])
-def test_all_replies_of_an_attempt_are_bounded_together(load, together):
+def test_all_replies_of_an_attempt_are_bounded_together(loaded_runner, together):
     """The judge keeps them: large ones, one after the other, once filled its memory."""
     large = "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)"
-    runner = load(large, reply_mib=1)
+    runner = loaded_runner(large, reply_mib=1)
     batch = [CheckQuestion("f", Call("f", (X,)))] * together
     for _ in range(30):
         answers = runner.execute_all(batch)
@@ -212,19 +216,19 @@ def test_all_replies_of_an_attempt_are_bounded_together(load, together):
     )
 
 
-def test_a_call_that_is_refused_is_sent_once(load):
-    runner = load(COUNTS)
+def test_a_call_that_is_refused_is_sent_once(loaded_runner):
+    runner = loaded_runner(COUNTS)
     assert [runner.execute(Call("refuse")).raised.message for _ in range(2)] == ["1", "2"]
 
 
-def test_a_module_finds_itself_in_sys_modules_and_is_not_main(load):
-    runner = load(
+def test_a_module_finds_itself_in_sys_modules_and_is_not_main(loaded_runner):
+    runner = loaded_runner(
         "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
         "def f(x):\n    return x * "
         "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
     )
     assert runner.stopped == ()
-    assert ask(runner, "f") == [[5.0, 10.0]]
+    assert answers_of(runner, "f") == [[5.0, 10.0]]
 
 
 @cases(
@@ -235,14 +239,14 @@ def test_a_module_finds_itself_in_sys_modules_and_is_not_main(load):
         "the same error on a CPU": ("cpu", "CUDA error: device-side assert triggered", 2),
     },
 )
-def test_the_process_is_replaced_only_after(load, device, message, second_count):
-    runner = load(COUNTS, device)
-    count(runner)
+def test_the_process_is_replaced_only_after(loaded_runner, device, message, second_count):
+    runner = loaded_runner(COUNTS, device)
+    call_count(runner)
     assert runner.execute(Call("fail", (message,))).raised.message == message
-    assert count(runner) == second_count
+    assert call_count(runner) == second_count
 
 
-def test_the_time_of_further_starts_counts(load, box, monkeypatch):
+def test_the_time_of_further_starts_counts(loaded_runner, box, monkeypatch):
     """On the clock of this test a start takes eight seconds, and other actions take no time."""
     now = [0.0]
     monkeypatch.setattr("manyheads.box.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -253,7 +257,9 @@ def test_the_time_of_further_starts_counts(load, box, monkeypatch):
         starts.append(limits)
         return box.attempt(limits)
 
-    runner = load(COUNTS, in_box=SimpleNamespace(attempt=slow_attempt), seconds_per_attempt=20.0)
+    runner = loaded_runner(
+        COUNTS, in_box=SimpleNamespace(attempt=slow_attempt), seconds_per_attempt=20.0
+    )
     for end in [*["exit status 1"] * 3, "used up the 20 seconds"]:
         with pytest.raises(AttemptEnded, match=end):
             runner.execute(Call("die"))

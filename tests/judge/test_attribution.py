@@ -81,7 +81,7 @@ def result_at_home(exercise, attempt, source):
     return assemble(exercise, source, dictionary, replies, name_misconceptions(replies))
 
 
-def refuse(x):
+def refuse_always(x):
     raise ValueError("no")
 
 
@@ -110,7 +110,7 @@ def test_to_what_public_replies_show_a_hidden_check_adds(
     running_mean, public, check_id, suspect, ids
 ):
     dictionary = read(running_mean.fingerprints)
-    calls = PublicCalls(dictionary, LocalRecordingRunner({"running_mean": refuse}))
+    calls = PublicCalls(dictionary, LocalRecordingRunner({"running_mean": refuse_always}))
     replies = ask_public_calls(calls, NO_TEXT, running_mean)
     outcome = replace(FAILED, id=check_id, suspect=suspect, function="running_mean")
     hidden = HiddenRun([outcome], [], {}, lambda exchange: False)

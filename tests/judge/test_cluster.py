@@ -100,7 +100,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def shared_cluster():
     """Not below /tmp: an attempt has a /tmp of its own, so nothing there could leak into it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
@@ -114,58 +114,60 @@ def results_in(out):
     return {result.student: result for result in results}
 
 
-def wait_until(condition, process):
+def wait_while_running(condition, process):
     while not condition():
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.01)
 
 
-def test_two_workers_give_the_results_of_this_machine(cluster, box, tmp_path):
-    process = cluster.start_grading(tmp_path, CLASS)
+def test_two_workers_give_the_results_of_this_machine(shared_cluster, box, tmp_path):
+    process = shared_cluster.start_grading(tmp_path, CLASS)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
-    judge = Judge(load_course(cluster.course), box, Settings(course_secret(cluster.course)))
-    submissions = cluster.submissions(tmp_path / "submitted", CLASS)
+    judge = Judge(
+        load_course(shared_cluster.course), box, Settings(course_secret(shared_cluster.course))
+    )
+    submissions = shared_cluster.submissions(tmp_path / "submitted", CLASS)
     results = {submission.student: judge.grade(submission) for submission in submissions}
     assert results_in(tmp_path / "out") == results
     scores = {student: result.score for student, result in results.items()}
     assert scores == {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 3}
-    assert all(worker.children() for worker in cluster.alive()), "each has a judge"
+    assert all(worker.children() for worker in shared_cluster.alive()), "each has a judge"
 
 
-def test_a_worker_whose_box_leaks_stops_the_run_before_it_grades(cluster, tmp_path):
-    bwrap = cluster.folder / "bin" / "bwrap"
+def test_a_worker_whose_box_leaks_stops_the_run_before_it_grades(shared_cluster, tmp_path):
+    bwrap = shared_cluster.folder / "bin" / "bwrap"
     bwrap.parent.mkdir()
     slowly = "sleep 2"  # the other two workers would have graded everybody meanwhile
     bwrap.write_text(
         f'#!/bin/sh\n{slowly}\nexec {shutil.which("bwrap")} --ro-bind /var/tmp /var/tmp "$@"\n'
     )
     bwrap.chmod(0o755)
-    leaking = cluster.add("leaking", PATH=f"{bwrap.parent}:{os.environ['PATH']}")
-    process = cluster.start_grading(tmp_path, CLASS)
+    leaking = shared_cluster.add("leaking", PATH=f"{bwrap.parent}:{os.environ['PATH']}")
+    process = shared_cluster.start_grading(tmp_path, CLASS)
     output, _ = process.communicate(timeout=120)
     leaking.kill()
     leaking.wait()
-    while "leaking" in cluster.worker_names().values():
+    while "leaking" in shared_cluster.worker_names().values():
         time.sleep(0.02)
     assert process.returncode == 2, output
     assert f"on the worker at {socket.gethostname()}, level namespaces leaks here" in output
     assert "read a planted secret" in output
     assert "Nothing was graded. Next: " in output
     assert not results_in(tmp_path / "out")
-    logged = (cluster.folder / "leaking.log").read_text()
+    logged = (shared_cluster.folder / "leaking.log").read_text()
     assert "RunSetup(plan=GradePlan(" in logged, "dask writes what it was asked to do into its log"
-    assert course_secret(cluster.course).decode() not in logged
+    assert course_secret(shared_cluster.course).decode() not in logged
 
 
-def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(cluster, tmp_path):
+def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(shared_cluster, tmp_path):
     students, out = [f"s{i}" for i in range(5)], tmp_path / "out"
-    process = cluster.start_grading(tmp_path, dict.fromkeys(students, SLOW))
-    wait_until(lambda: results_in(out), process)
-    tasks = cluster.client.processing()
+    process = shared_cluster.start_grading(tmp_path, dict.fromkeys(students, SLOW))
+    wait_while_running(lambda: results_in(out), process)
+    tasks = shared_cluster.client.processing()
     busiest = max(tasks, key=lambda address: len(tasks[address]))
     assert tasks[busiest]
-    victim = cluster.workers[cluster.worker_names()[busiest]]
+    victim = shared_cluster.workers[shared_cluster.worker_names()[busiest]]
     family = victim.children(recursive=True)
     victim.kill()
     output, _ = process.communicate(timeout=120)
@@ -178,12 +180,12 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(cluster, tmp_
     assert not psutil.wait_procs(family, timeout=60)[1], "its judge and its box ended with it"
 
 
-def test_a_judge_that_is_killed_is_replaced(cluster, tmp_path):
-    graded = cluster.grade(
-        cluster.submissions(tmp_path, dict.fromkeys(("ada", "ben", "cat"), SLOW))
+def test_a_judge_that_is_killed_is_replaced(shared_cluster, tmp_path):
+    graded = shared_cluster.grade(
+        shared_cluster.submissions(tmp_path, dict.fromkeys(("ada", "ben", "cat"), SLOW))
     )
     scores = [next(graded).result.score]
-    for worker in cluster.alive():
+    for worker in shared_cluster.alive():
         judge = next(
             p for p in worker.children(recursive=True) if "spawn_main" in " ".join(p.cmdline())
         )
@@ -192,16 +194,16 @@ def test_a_judge_that_is_killed_is_replaced(cluster, tmp_path):
     assert scores == [4, 4, 4]
 
 
-def test_ctrl_c_waits_for_no_worker(cluster, tmp_path):
-    process = cluster.start_grading(tmp_path, {"ada": RIGHT, "ben": SLOW, "cat": SLOW})
-    wait_until(lambda: results_in(tmp_path / "out"), process)
-    for worker in cluster.alive():
+def test_ctrl_c_waits_for_no_worker(shared_cluster, tmp_path):
+    process = shared_cluster.start_grading(tmp_path, {"ada": RIGHT, "ben": SLOW, "cat": SLOW})
+    wait_while_running(lambda: results_in(tmp_path / "out"), process)
+    for worker in shared_cluster.alive():
         worker.send_signal(signal.SIGSTOP)
     try:
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     finally:
-        for worker in cluster.alive():
+        for worker in shared_cluster.alive():
             worker.send_signal(signal.SIGCONT)
     assert process.returncode == 130, output
     assert "of 3 submissions are graded. Next: run the same command again" in output
@@ -225,41 +227,41 @@ client.close()
 """
 
 
-def test_an_error_inside_dask_is_not_shown(cluster, capfd):
+def test_an_error_inside_dask_is_not_shown(shared_cluster, capfd):
     """Ctrl-C closes the client while a reply is on its way, and tornado or asyncio would log it."""
-    command = [sys.executable, "-c", BREAK_CLIENT, cluster.address]
+    command = [sys.executable, "-c", BREAK_CLIENT, shared_cluster.address]
     subprocess.run(command, check=True, cwd=REPOSITORY)
     assert not capfd.readouterr().err
 
 
-def test_a_course_that_changes_is_graded_by_a_new_judge(cluster, tmp_path):
-    submissions = cluster.submissions(tmp_path, {"ada": RIGHT})
-    checks = cluster.course / CHECKS
+def test_a_course_that_changes_is_graded_by_a_new_judge(shared_cluster, tmp_path):
+    submissions = shared_cluster.submissions(tmp_path, {"ada": RIGHT})
+    checks = shared_cluster.course / CHECKS
     for title in ("averages all that came so far", "is the mean so far"):
-        (graded,) = cluster.grade(submissions)
+        (graded,) = shared_cluster.grade(submissions)
         assert title in [check.title for check in graded.result.exercises[0].checks]
         checks.write_text(checks.read_text().replace(title, "is the mean so far"))
 
 
-def test_attempts_for_a_gpu_go_to_no_other_worker(cluster, tmp_path):
-    submissions = cluster.submissions(tmp_path, {"ada": RIGHT})
+def test_attempts_for_a_gpu_go_to_no_other_worker(shared_cluster, tmp_path):
+    submissions = shared_cluster.submissions(tmp_path, {"ada": RIGHT})
     message = r"^no worker at .* announces GPU=1\. Next: dask worker .*--resources GPU=1$"
     with pytest.raises(CourseFault, match=message):
-        next(cluster.grade(submissions, Device.CUDA))
+        next(shared_cluster.grade(submissions, Device.CUDA))
 
 
-def test_a_cluster_that_is_lost_is_named(cluster, tmp_path, monkeypatch):
-    submissions = cluster.submissions(tmp_path, dict.fromkeys("abcdefghijklmnopqrst", RIGHT))
-    first_run, second_run = cluster.grade(submissions), cluster.grade(submissions)
+def test_a_cluster_that_is_lost_is_named(shared_cluster, tmp_path, monkeypatch):
+    submissions = shared_cluster.submissions(tmp_path, dict.fromkeys("abcdefghijklmnopqrst", RIGHT))
+    first_run, second_run = shared_cluster.grade(submissions), shared_cluster.grade(submissions)
     next(first_run)
     next(second_run)  # each run has sent four or eight submissions, and has others left
-    for worker in cluster.alive():
+    for worker in shared_cluster.alive():
         worker.kill()
     with monkeypatch.context() as impatient:
         impatient.setattr("manyheads.judge.dask_cluster.PATIENCE_SECONDS", 0)
         with pytest.raises(WorkerLost, match=r"^no worker is left at .*\. Next: start some"):
             list(first_run)
-    cluster.scheduler.kill()
+    shared_cluster.scheduler.kill()
     with pytest.raises(
         WorkerLost, match=r"^the dask scheduler at .* is gone\. Next: start it again"
     ):

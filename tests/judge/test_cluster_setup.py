@@ -77,7 +77,7 @@ def client():
         yield client
 
 
-def results(client, *calls):
+def worker_results(client, *calls):
     return list(_Workers(client, "tcp://here", "CPU").results(calls))
 
 
@@ -91,9 +91,9 @@ def fail():
 
 def test_returned_values_and_exceptions_come_back(client):
     calls = [partial(divmod, number, 2) for number in range(9)]
-    assert sorted(results(client, *calls)) == [divmod(number, 2) for number in range(9)]
+    assert sorted(worker_results(client, *calls)) == [divmod(number, 2) for number in range(9)]
     with pytest.raises(TypeError, match=r"^a judge's own fault$"):
-        results(client, fail)
+        worker_results(client, fail)
 
 
 def test_a_result_counts_although_its_worker_is_lost_meanwhile(client, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_result_counts_although_its_worker_is_lost_meanwhile(client, monkeypat
         return result
 
     monkeypatch.setattr(client, "_gather", gather_and_lose)
-    assert results(client, partial(divmod, 7, 2)) == [(3, 1)]
+    assert worker_results(client, partial(divmod, 7, 2)) == [(3, 1)]
 
 
 GONE = r"^the dask scheduler at tcp://here is gone\. Next: start it again"
@@ -116,7 +116,7 @@ def test_the_scheduler_is_gone_if_the_client_has_closed(client):
     threading.Timer(0.5, client.close).start()
     for call in (partial(wait_for, "never"), partial(divmod, 7, 2)):
         with pytest.raises(WorkerLost, match=GONE):
-            results(client, call)
+            worker_results(client, call)
 
 
 def test_the_scheduler_is_gone_if_a_connection_breaks_with_a_result_on_its_way(client, monkeypatch):
@@ -125,4 +125,4 @@ def test_the_scheduler_is_gone_if_a_connection_breaks_with_a_result_on_its_way(c
 
     monkeypatch.setattr(client, "_gather", raise_os_error)
     with pytest.raises(WorkerLost, match=GONE):
-        results(client, partial(divmod, 7, 2))
+        worker_results(client, partial(divmod, 7, 2))

@@ -17,7 +17,7 @@ A_LAYER = "a layer is used where a tensor is expected"
 MATCH = "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"
 
 
-def raised_error(exc_type, message, line=12, base="Exception"):
+def raised_record(exc_type, message, line=12, base="Exception"):
     return Raised(exc_type, (exc_type, base, "BaseException"), message, "call", line)
 
 
@@ -58,17 +58,17 @@ def raised_error(exc_type, message, line=12, base="Exception"):
     ],
 )
 def test_an_exception_is_explained(exc_type, message, sentence):
-    assert sentence in explain(raised_error(exc_type, message))
+    assert sentence in explain(raised_record(exc_type, message))
 
 
 def test_a_stub_is_not_written_yet():
-    stub = raised_error("NotImplementedError", "", base="RuntimeError")
+    stub = raised_record("NotImplementedError", "", base="RuntimeError")
     assert says_unwritten(stub)
     assert "nothing is written here yet" in explain(stub)
 
 
 def test_a_students_message_is_not_repeated():
-    assert "0.123" not in explain(raised_error("ValueError", "hidden input 0.123"))
+    assert "0.123" not in explain(raised_record("ValueError", "hidden input 0.123"))
 
 
 MASK, NUMBERS = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3)
@@ -118,8 +118,8 @@ def test_tensors_of_two_dtypes_are_recognized(operation):
 
 def test_a_wrong_argument_belongs_to_the_interface_only_outside_the_students_code():
     message = "softmax() got an unexpected keyword argument 'axes'"
-    assert kind_of(raised_error("TypeError", message, line=3)) is None
-    assert kind_of(raised_error("TypeError", message, line=None)).misconception == "interface"
+    assert kind_of(raised_record("TypeError", message, line=3)) is None
+    assert kind_of(raised_record("TypeError", message, line=None)).misconception == "interface"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def submitted(tmp_path_factory):
     return hand_in(tmp_path_factory.mktemp("submitted"), CLASS)
 
 
-def grade(course, submissions, jobs=1):
+def results_by_student(course, submissions, jobs=1):
     graded = grade_all(GradePlan(SECRET, course=course, lines=False), submissions, jobs, {})
     return {g.result.student: g.result for g in graded}
 
@@ -73,7 +73,7 @@ def parallel_grading(tmp_path_factory, submitted):
 def test_several_judges_give_the_results_of_one(parallel_grading, submitted):
     course, parallel_results, _ = parallel_grading
     submissions, _ = find_submissions(load_course(course), submitted)
-    results = grade(course, submissions)
+    results = results_by_student(course, submissions)
     assert results == parallel_results
     assert scores_of(results) == SCORES
     assert {result.isolation for result in results.values()} == {"namespaces"}
@@ -131,7 +131,7 @@ def test_a_fault_of_the_grader_is_raised_with_the_next_step(
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     replace(tiny_copy / CHECKS, "import torch", line)
     with pytest.raises(error, match=rf"{message}[\s\S]*\. Next: "):
-        grade(tiny_copy, submissions[:2])
+        results_by_student(tiny_copy, submissions[:2])
 
 
 def test_a_check_that_fails_by_itself_costs_the_student_nothing(tiny_copy, submitted):
@@ -184,7 +184,7 @@ def test_the_rest_of_the_class_is_graded_if_the_judge_of_one_attempt(
     replace(tiny_copy / CHECKS, asks, AT_ONE_NUMBER.format(line))
     attempts = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT, "dan": ONE_NUMBER}
     submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", attempts))
-    results = grade(tiny_copy, submissions, jobs)
+    results = results_by_student(tiny_copy, submissions, jobs)
     assert scores_of(results) == {"ada": 4, "ben": 2, "dan": score, "zoe": 4}
     if score is None:
         (exercise,) = results["dan"].exercises

@@ -86,69 +86,69 @@ class Run:
 
 
 @pytest.fixture
-def run(tiny_copy, tmp_path):
+def class_run(tiny_copy, tmp_path):
     hand_in(tmp_path / "submitted", CLASS)
     return Run(tmp_path, tiny_copy)
 
 
-def test_only_a_changed_attempt_or_a_missing_result_is_graded_again(run):
-    assert run.graded("--seed", "7")[0] == "5 submissions"
-    first_results = run.results()
-    assert run.graded() == ("5 submissions (5 as before)", [])
-    assert run.results() == first_results
-    hand_in(run.submitted, {"ben": RIGHT})
-    (run.out / "cat" / "averages.json").unlink()
-    output = run.finish()
+def test_only_a_changed_attempt_or_a_missing_result_is_graded_again(class_run):
+    assert class_run.graded("--seed", "7")[0] == "5 submissions"
+    first_results = class_run.results()
+    assert class_run.graded() == ("5 submissions (5 as before)", [])
+    assert class_run.results() == first_results
+    hand_in(class_run.submitted, {"ben": RIGHT})
+    (class_run.out / "cat" / "averages.json").unlink()
+    output = class_run.finish()
     assert "5 submissions (3 as before) in" in output
     assert "points changed since the last run: ben 2 → 4\n" in output
-    results = run.results()
+    results = class_run.results()
     assert {s for s in first_results if results[s] != first_results[s]} == {"ben"}
-    assert run.graded("--seed", "8")[0] == "5 submissions"
+    assert class_run.graded("--seed", "8")[0] == "5 submissions"
 
 
-def test_only_new_exercises_and_changed_checks_are_graded(run):
-    shutil.rmtree(run.submitted)
-    hand_in(run.submitted, {"ada": RIGHT, "ben": RIGHT})
-    run.finish("--seed", "7")
-    (first_exercise,) = run.exercises("ada")
-    course_yaml = (run.course / "course.yaml").read_text()
-    make.with_last_mean(run.course)
+def test_only_new_exercises_and_changed_checks_are_graded(class_run):
+    shutil.rmtree(class_run.submitted)
+    hand_in(class_run.submitted, {"ada": RIGHT, "ben": RIGHT})
+    class_run.finish("--seed", "7")
+    (first_exercise,) = class_run.exercises("ada")
+    course_yaml = (class_run.course / "course.yaml").read_text()
+    make.with_last_mean(class_run.course)
     both = [["ada/averages", "last_mean"], ["ben/averages", "last_mean"]]
-    assert run.graded() == ("2 submissions (2 in part)", both)
-    assert run.exercises("ada")[0] == first_exercise
-    assert [exercise["score"] for exercise in run.exercises("ada")] == [4, 0]
-    make.add("grader/checks/test_last_mean.py", NEW_CHECK)(run.course)
-    assert run.graded() == ("2 submissions (2 in part)", both)
-    assert run.exercises("ada")[1]["checks"][-1]["title"] == "is there"
-    late = run.submitted / "ada" / "averages" / "02_last_mean.py"
+    assert class_run.graded() == ("2 submissions (2 in part)", both)
+    assert class_run.exercises("ada")[0] == first_exercise
+    assert [exercise["score"] for exercise in class_run.exercises("ada")] == [4, 0]
+    make.add("grader/checks/test_last_mean.py", NEW_CHECK)(class_run.course)
+    assert class_run.graded() == ("2 submissions (2 in part)", both)
+    assert class_run.exercises("ada")[1]["checks"][-1]["title"] == "is there"
+    late = class_run.submitted / "ada" / "averages" / "02_last_mean.py"
     late.write_text(RIGHT.replace("running", "last"))
-    assert run.graded() == ("2 submissions (1 as before, 1 in part)", both[:1])
-    assert [exercise["score"] for exercise in run.exercises("ada")] == [4, 4]
+    assert class_run.graded() == ("2 submissions (1 as before, 1 in part)", both[:1])
+    assert [exercise["score"] for exercise in class_run.exercises("ada")] == [4, 4]
     late.unlink()
-    (run.course / "course.yaml").write_text(course_yaml)
-    assert run.graded() == ("2 submissions (2 as before)", [])
-    assert run.exercises("ada") == [first_exercise]
+    (class_run.course / "course.yaml").write_text(course_yaml)
+    assert class_run.graded() == ("2 submissions (2 as before)", [])
+    assert class_run.exercises("ada") == [first_exercise]
 
 
-def test_a_journal_entry_holds_only_for_its_key_and_its_result(run):
-    course = load_course(run.course)
-    (submission, *_), _ = find_submissions(course, run.submitted)
+def test_a_journal_entry_holds_only_for_its_key_and_its_result(class_run):
+    course = load_course(class_run.course)
+    (submission, *_), _ = find_submissions(course, class_run.submitted)
     (exercise,) = submission.assignment.exercises
     result = make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
-    keys = Keys(course, GradePlan(b"secret", course=run.course))
-    run.out.mkdir()
-    Record(run.out, keys).note(submission, {"running_mean": "k"}, result)
-    has_noted = Record(run.out, keys).has_noted
+    keys = Keys(course, GradePlan(b"secret", course=class_run.course))
+    class_run.out.mkdir()
+    Record(class_run.out, keys).note(submission, {"running_mean": "k"}, result)
+    has_noted = Record(class_run.out, keys).has_noted
     (noted,) = result.exercises
     assert has_noted(submission, exercise, "k", noted)
     assert not has_noted(submission, exercise, "other", noted)
     assert not has_noted(submission, exercise, "k", noted.model_copy(update={"score": 3.0}))
 
 
-def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(run):
-    hand_in(run.submitted, {"zoe": LOOP})
-    process = run.start()
-    run.wait_for_results(5, process)  # the sixth loops
+def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(class_run):
+    hand_in(class_run.submitted, {"zoe": LOOP})
+    process = class_run.start()
+    class_run.wait_for_results(5, process)  # the sixth loops
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
@@ -157,32 +157,32 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(run):
     )
     assert "Traceback" not in output
     wait_until_gone(process.pid)
-    hand_in(run.submitted, {"zoe": RIGHT})
-    assert re.search(r"6 submissions \([45] as before\)", run.finish("--seed", "7"))
+    hand_in(class_run.submitted, {"zoe": RIGHT})
+    assert re.search(r"6 submissions \([45] as before\)", class_run.finish("--seed", "7"))
 
 
-def test_a_killed_run_is_completed_by_the_next(run, undisturbed):
-    process = run.start(jobs=2)
-    run.wait_for_results(1, process)
-    kill(process)
-    run.finish("--seed", "7")
-    assert run.results() == undisturbed
+def test_a_killed_run_is_completed_by_the_next(class_run, undisturbed):
+    process = class_run.start(jobs=2)
+    class_run.wait_for_results(1, process)
+    kill_group(process)
+    class_run.finish("--seed", "7")
+    assert class_run.results() == undisturbed
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(run, undisturbed):
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(class_run, undisturbed):
     draw = random.Random(0)
     for _ in range(50):
-        process = run.start(jobs=2)
+        process = class_run.start(jobs=2)
         time.sleep(draw.uniform(0.0, 6.0))
-        kill(process)
+        kill_group(process)
         if draw.random() < 0.3:  # so that there is always something to grade
-            (run.out / JOURNAL).unlink(missing_ok=True)
-    run.finish("--seed", "7")
-    assert run.results() == undisturbed
+            (class_run.out / JOURNAL).unlink(missing_ok=True)
+    class_run.finish("--seed", "7")
+    assert class_run.results() == undisturbed
 
 
-def kill(process):
+def kill_group(process):
     """Kill a command and its judges."""
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -31,24 +31,24 @@ def row(id_):
     return {"id": id_, "title": id_, "points": 4, "hint": "?"}
 
 
-def write(path, text):
+def write_file(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture
-def course(tmp_path):
+def course_of_two_assignments(tmp_path):
     """A course of two assignments; the checks of one exercise import a file beside them."""
     rows = [
         {"id": "averages", "title": "Averages", "exercises": [row("mean"), row("median")]},
         {"id": "sums", "title": "Sums", "exercises": [row("total")]},
     ]
-    write(tmp_path / "course.yaml", yaml.safe_dump({"title": "Numbers", "assignments": rows}))
+    write_file(tmp_path / "course.yaml", yaml.safe_dump({"title": "Numbers", "assignments": rows}))
     for path in FILES.split():
-        write(tmp_path / path, "import torch\n")
-    write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
-    write(tmp_path / "grader/texts.yaml", TEXTS)
-    write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
+        write_file(tmp_path / path, "import torch\n")
+    write_file(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
+    write_file(tmp_path / "grader/texts.yaml", TEXTS)
+    write_file(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
     return tmp_path
 
 
@@ -96,13 +96,15 @@ def changed_keys(root, change, *arguments):
         ("overrides.yaml", set()),
     ],
 )
-def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(course, path, changed):
+def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(
+    course_of_two_assignments, path, changed
+):
     def append():
-        (course / path).parent.mkdir(exist_ok=True)
-        with (course / path).open("a") as file:
+        (course_of_two_assignments / path).parent.mkdir(exist_ok=True)
+        with (course_of_two_assignments / path).open("a") as file:
             file.write("# changed\n")
 
-    assert changed_keys(course, append) == changed
+    assert changed_keys(course_of_two_assignments, append) == changed
 
 
 @cases(
@@ -133,10 +135,15 @@ def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(course, path, 
         "the limits": ("title: Numbers → title: Numbers\nlimits: {seconds_per_call: 1}", ALL),
     },
 )
-def test_the_keys_that_change_with(course, edit, changed):
+def test_the_keys_that_change_with(course_of_two_assignments, edit, changed):
     old, new = edit.split(" → ")
     name = "grader/texts.yaml" if old in TEXTS else "course.yaml"
-    assert changed_keys(course, make.edit(name, old, new), course) == changed
+    assert (
+        changed_keys(
+            course_of_two_assignments, make.edit(name, old, new), course_of_two_assignments
+        )
+        == changed
+    )
 
 
 @cases(
@@ -151,27 +158,33 @@ def test_the_keys_that_change_with(course, edit, changed):
         ),
     },
 )
-def test_the_row_of_an_exercise_is_in_its_key_alone(course, change, changed):
+def test_the_row_of_an_exercise_is_in_its_key_alone(course_of_two_assignments, change, changed):
     def edit():
-        data = yaml.safe_load((course / "course.yaml").read_text())
+        data = yaml.safe_load((course_of_two_assignments / "course.yaml").read_text())
         change(data["assignments"][0]["exercises"])
-        write(course / "course.yaml", yaml.safe_dump(data))
+        write_file(course_of_two_assignments / "course.yaml", yaml.safe_dump(data))
 
-    assert changed_keys(course, edit) == changed
+    assert changed_keys(course_of_two_assignments, edit) == changed
 
 
-def test_the_way_of_grading_is_in_every_key(course):
+def test_the_way_of_grading_is_in_every_key(course_of_two_assignments):
     plans = [
-        GradePlan(SECRET, course=course),
-        GradePlan(b"other", course=course),
-        GradePlan(SECRET, course=course, seed=1),
-        GradePlan(SECRET, course=course, lines=False),
-        GradePlan(SECRET, course=course, level=Level.PROCESS),
+        GradePlan(SECRET, course=course_of_two_assignments),
+        GradePlan(b"other", course=course_of_two_assignments),
+        GradePlan(SECRET, course=course_of_two_assignments, seed=1),
+        GradePlan(SECRET, course=course_of_two_assignments, lines=False),
+        GradePlan(SECRET, course=course_of_two_assignments, level=Level.PROCESS),
     ]
-    keys_by_plan = [keys(course, plan) for plan in plans]
+    keys_by_plan = [keys(course_of_two_assignments, plan) for plan in plans]
     for id_ in ALL:
         assert len({plan_keys[id_] for plan_keys in keys_by_plan}) == len(plans), id_
-    assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == keys_by_plan[0]
+    assert (
+        keys(
+            course_of_two_assignments,
+            GradePlan(SECRET, course=course_of_two_assignments, exercises=("mean",)),
+        )
+        == keys_by_plan[0]
+    )
 
 
 def test_no_exercise_of_the_real_course_reads_files_of_another(repository):

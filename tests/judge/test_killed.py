@@ -14,7 +14,13 @@ import pytest
 
 from tests import witness
 from tests.make import COURSE
-from tests.witness import below, cgroups, loops, pids_with_text, start_with_witness
+from tests.witness import (
+    cgroups,
+    loops,
+    pids_with_text,
+    process_and_descendants,
+    start_with_witness,
+)
 
 pytestmark = pytest.mark.journey
 
@@ -60,7 +66,7 @@ def grading(tiny_copy, tmp_path):
     return command
 
 
-def kill(run, text, ending=signal.SIGKILL):
+def kill_processes(run, text, ending=signal.SIGKILL):
     """End the oldest command or judge, or all other processes with this text."""
     pids = run.pids_with_text(text)
     for pid in pids[:1] if text in (COMMAND, JUDGE) else pids:
@@ -102,7 +108,7 @@ def test_nothing_is_left_of_a_run_that_is_killed(grading, tmp_path, moment, vict
     command = grading(LOOP) if in_box else grading(SLEEP, *WITHOUT_BOX)
     with start_with_witness([*command, "--jobs", "2"], tmp_path / "log") as run:
         run.wait_for(lambda: moment(run))
-        kill(run, victim, ending)
+        kill_processes(run, victim, ending)
         assert run.leftovers() == []
 
 
@@ -121,16 +127,20 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
     with start_with_witness(command, tmp_path / "log") as run:
 
         def working_judges():
-            return [judge for judge in run.pids_with_text(JUDGE) if at_work(below(judge))]
+            return [
+                judge
+                for judge in run.pids_with_text(JUDGE)
+                if at_work(process_and_descendants(judge))
+            ]
 
         run.wait_for(lambda: len(working_judges()) == 2)
         killed, survivor = run.pids_with_text(JUDGE)
-        children = set(below(killed))
+        children = set(process_and_descendants(killed))
         os.kill(killed, ending)
         run.wait_for(lambda: not children & set(run.kin()))
         assert not [folder for folder in cgroups() if folder.name.split("-")[1] == str(killed)]
         run.wait_for(lambda: set(working_judges()) - {survivor})
-        kill(run, COMMAND)
+        kill_processes(run, COMMAND)
         assert run.leftovers() == []
 
 
@@ -180,7 +190,7 @@ moments = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def cluster(grading, tmp_path):
+def cluster_at_moment(grading, tmp_path):
     """Start a class on a cluster of one worker, and wait for a moment of its grading."""
 
     @contextmanager
@@ -199,40 +209,40 @@ def wait_for_end_of_judge(run):
 
 @moments
 @endings
-def test_a_worker_that_ends_takes_its_judge_and_its_box_along(cluster, moment, ending):
-    with cluster(moment) as run:
-        kill(run, WORKER, ending)
+def test_a_worker_that_ends_takes_its_judge_and_its_box_along(cluster_at_moment, moment, ending):
+    with cluster_at_moment(moment) as run:
+        kill_processes(run, WORKER, ending)
         wait_for_end_of_judge(run)
-        kill(run, COMMAND)  # which would wait for another worker
-        kill(run, SCHEDULER)
+        kill_processes(run, COMMAND)  # which would wait for another worker
+        kill_processes(run, SCHEDULER)
         assert run.leftovers() == []
 
 
 @SOAK
 @moments
-def test_a_worker_ends_after_its_scheduler(cluster, tmp_path, moment):
-    with cluster(moment) as run:
-        kill(run, SCHEDULER)
+def test_a_worker_ends_after_its_scheduler(cluster_at_moment, tmp_path, moment):
+    with cluster_at_moment(moment) as run:
+        kill_processes(run, SCHEDULER)
         assert run.leftovers() == []
     last = (tmp_path / "output").read_text().splitlines()[-1]
     assert last.startswith("course: the dask scheduler at ")
     assert "is gone. Next: start it again" in last
 
 
-def test_a_worker_that_is_told_to_end_after_its_scheduler_ends(cluster):
-    with cluster() as run:
-        kill(run, SCHEDULER)
-        kill(run, WORKER, signal.SIGTERM)
+def test_a_worker_that_is_told_to_end_after_its_scheduler_ends(cluster_at_moment):
+    with cluster_at_moment() as run:
+        kill_processes(run, SCHEDULER)
+        kill_processes(run, WORKER, signal.SIGTERM)
         assert run.leftovers() == []
 
 
 @SOAK
-def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(cluster):
-    with cluster() as run:
-        kill(run, COMMAND)
+def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(cluster_at_moment):
+    with cluster_at_moment() as run:
+        kill_processes(run, COMMAND)
         run.wait_for(lambda: not run.pids_with_text(COMMAND))
         assert run.pids_with_text(WORKER), "the cluster does not belong to the command"
-        kill(run, WORKER, signal.SIGTERM)
+        kill_processes(run, WORKER, signal.SIGTERM)
         wait_for_end_of_judge(run)
-        kill(run, SCHEDULER, signal.SIGTERM)
+        kill_processes(run, SCHEDULER, signal.SIGTERM)
         assert run.leftovers() == []

@@ -36,7 +36,7 @@ TOKENS = '("f", [draw(9, 40, scale=0.2)])'
 
 
 @pytest.fixture
-def outcome_of(tmp_path):
+def outcome_of_calls(tmp_path):
     """The outcome of the check with these calls.
 
     Reference and attempt are a function f, also as text, or functions and classes by their names.
@@ -101,7 +101,7 @@ class EndsAfter:
         return torch.zeros_like(x)
 
 
-def attend(x):
+def self_attention(x):
     return (x @ x.mT).softmax(-1) @ x
 
 
@@ -144,8 +144,8 @@ OUTPUT = "the output: {} of 5 values are {}, the first at (0, 0)"
         "dropout that is always on": ("lambda x: nn.functional.dropout(x.cumsum(-1), 0.5)", ""),
     },
 )
-def test_only_an_answer_passes(outcome_of, attempt, evidence):
-    outcome = outcome_of(NUMBERS, cumulate, attempt)
+def test_only_an_answer_passes(outcome_of_calls, attempt, evidence):
+    outcome = outcome_of_calls(NUMBERS, cumulate, attempt)
     assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
         not evidence,
         evidence,
@@ -231,19 +231,19 @@ def look_up(indices, table):
     },
 )
 def test_an_answer_is_measured_by_that_of_the_reference(
-    outcome_of, calls, reference, attempt, outcome
+    outcome_of_calls, calls, reference, attempt, outcome
 ):
-    assert outcome_of(calls, reference, attempt).outcome == outcome
+    assert outcome_of_calls(calls, reference, attempt).outcome == outcome
 
 
-def test_an_answer_that_depends_on_earlier_calls_is_no_noise(outcome_of):
+def test_an_answer_that_depends_on_earlier_calls_is_no_noise(outcome_of_calls):
     means: list[Tensor] = []
 
     def remembers(x):
         means.append(x.mean())
         return x.cumsum(-1) + 0.1 * torch.stack(means).sum()
 
-    assert outcome_of(NUMBERS, cumulate, remembers).outcome == "passed"
+    assert outcome_of_calls(NUMBERS, cumulate, remembers).outcome == "passed"
 
 
 COMPARES = (
@@ -260,15 +260,15 @@ COMPARES = (
         "the first value": ("lambda x: x[:1].expand(x.shape)", PART),
         "zeros, which end if an input comes again": (EndsAfter(1), "raised RuntimeError"),
         "zeros, which end a little later": (EndsAfter(2), ZEROS),
-        "the right numbers": (attend, ""),
+        "the right numbers": (self_attention, ""),
         "scores without a softmax": ("lambda x: x @ x.mT @ x", ""),
         "each number by itself": ("lambda x: 2 * x", ""),
         "the best value alone": ("lambda x: x[(x @ x.flip(-1).mT).argmax(-1)]", ""),
     },
 )
-def test_an_answer_compares_if_the_reference_does(outcome_of, attempt, evidence):
+def test_an_answer_compares_if_the_reference_does(outcome_of_calls, attempt, evidence):
     for seed in range(5):
-        outcome = outcome_of(TOKENS, attend, attempt, seed)
+        outcome = outcome_of_calls(TOKENS, self_attention, attempt, seed)
         assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
             not evidence,
             evidence,
@@ -277,14 +277,14 @@ def test_an_answer_compares_if_the_reference_does(outcome_of, attempt, evidence)
         assert outcome.trivial_answer == (evidence == COMPARES)
 
 
-def test_an_attempt_that_answers_only_without_numbers_does_not_pass(outcome_of):
+def test_an_attempt_that_answers_only_without_numbers_does_not_pass(outcome_of_calls):
     def on_meta(x):
         if x.is_meta:
             return x
         raise RuntimeError
 
     calls = '("f", [torch.empty(9, 40, device="meta")]), ("f", [draw(9, 40)])'
-    outcome = outcome_of(calls, attend, on_meta, use="raised")
+    outcome = outcome_of_calls(calls, self_attention, on_meta, use="raised")
     assert (outcome.outcome, outcome.fault) == ("failed", "")
 
 
@@ -317,9 +317,9 @@ PRECONDITIONS = {"f": weighs}
     },
 )
 def test_a_precondition_of_a_function_holds_for_every_check_that_calls_it(
-    outcome_of, attempt, evidence
+    outcome_of_calls, attempt, evidence
 ):
-    outcome = outcome_of(TOKENS, attend, attempt, more=PRECONDITION)
+    outcome = outcome_of_calls(TOKENS, self_attention, attempt, more=PRECONDITION)
     assert (outcome.evidence, outcome.fault) == (evidence, "")
     assert outcome.outcome == ("failed" if evidence else "passed")
 
@@ -338,12 +338,12 @@ def test_fails():
 
 def attend_or_add(x):
     """The right answer to tokens, and no weights in a batch, as the precondition asks for."""
-    return attend(x) if x.dim() == 2 else x.cumsum(-2).sin() + x.mean(-2, keepdim=True)
+    return self_attention(x) if x.dim() == 2 else x.cumsum(-2).sin() + x.mean(-2, keepdim=True)
 
 
 class Attend(nn.Module):
     def forward(self, x):
-        return attend(x)
+        return self_attention(x)
 
 
 class AttendOrAdd(nn.Module):
@@ -354,10 +354,10 @@ class AttendOrAdd(nn.Module):
 @cases(
     "calls, reference, attempt, outcome",
     {
-        "right": (TOKENS, attend, attend_or_add, "passed"),
+        "right": (TOKENS, self_attention, attend_or_add, "passed"),
         "wrong in one call": (
             f'{TOKENS}, ("f", [draw(2, 4)])',
-            attend,
+            self_attention,
             "lambda x: attend_or_add(x) * (2 if len(x) == 2 else 1)",
             "failed",
         ),
@@ -370,53 +370,53 @@ class AttendOrAdd(nn.Module):
     },
 )
 def test_beside_a_failed_check_a_precondition_holds_unless_all_answers_are(
-    outcome_of, calls, reference, attempt, outcome
+    outcome_of_calls, calls, reference, attempt, outcome
 ):
     more = FAILING + PRECONDITION
     if reference is Attend:
         more = more.replace('"f", torch', 'Build("f"), torch')
-    result = outcome_of(calls, reference, attempt, more=more)
+    result = outcome_of_calls(calls, reference, attempt, more=more)
     assert (result.outcome, result.fault) == (outcome, "")
     assert result.evidence == ("nothing is weighed" if outcome == "failed" else "")
 
 
-def test_a_check_that_fails_by_itself_keeps_its_evidence_beside_trivial_answers(outcome_of):
+def test_a_check_that_fails_by_itself_keeps_its_evidence_beside_trivial_answers(outcome_of_calls):
     more = FAILING.replace("():", "(attempt):").replace(
         "    expect", "    attempt.call('f', torch.ones(2, 5))\n    expect"
     )
     for check, evidence in (("answers", ZEROS), ("fails", "no")):
-        outcome = outcome_of(NUMBERS, cumulate, torch.zeros_like, more=more, check=check)
+        outcome = outcome_of_calls(NUMBERS, cumulate, torch.zeros_like, more=more, check=check)
         assert (outcome.outcome, outcome.evidence) == ("failed", evidence)
 
 
-def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of):
+def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of_calls):
     calls = '("f", [draw(5, 7)]), ("g", [draw(5, 7)])'
     attempt = {"f": cumulate, "g": torch.zeros_like}
-    outcome = outcome_of(calls, {"f": cumulate, "g": cumulate}, attempt)
+    outcome = outcome_of_calls(calls, {"f": cumulate, "g": cumulate}, attempt)
     assert outcome.evidence == ZEROS.replace("f", "g", 1)
 
 
 @cases("calls, right", {"of numbers": (NUMBERS, cumulate), "of sizes": (SIZES, lower)})
-def test_a_right_attempt_is_asked_nothing_more(outcome_of, calls, right):
+def test_a_right_attempt_is_asked_nothing_more(outcome_of_calls, calls, right):
     inputs = []
 
     def count_inputs(x):
         inputs.append(x)
         return right(x)
 
-    assert outcome_of(calls, right, count_inputs).outcome == "passed"
+    assert outcome_of_calls(calls, right, count_inputs).outcome == "passed"
     assert len(inputs) == 2
 
 
 @cases(
     "calls, function, enough",
     {
-        "one that informs": (TOKENS, attend, 1),
+        "one that informs": (TOKENS, self_attention, 1),
         "eight that do not": ('("f", [draw(5, 40)])', cumulate, 8),
     },
 )
 def test_the_reference_is_asked_for_more_answers_to_no_more_calls_than(
-    outcome_of, calls, function, enough
+    outcome_of_calls, calls, function, enough
 ):
     inputs = []
 
@@ -427,26 +427,31 @@ def test_the_reference_is_asked_for_more_answers_to_no_more_calls_than(
     input_counts = []
     for call_count in (enough, enough + 2):
         inputs.clear()
-        outcome_of(", ".join([calls] * call_count), count_inputs, function)
+        outcome_of_calls(", ".join([calls] * call_count), count_inputs, function)
         input_counts.append(len(inputs))
     assert input_counts[0] == input_counts[1] > 4 * enough
 
 
-def refuse(x):
+def refuse_with_length(x):
     raise ValueError(len(x))
 
 
 @cases(
     "attempt, fault",
     {
-        "raises, too": (refuse, "it asks f for nothing that the reference answers"),
+        "raises, too": (refuse_with_length, "it asks f for nothing that the reference answers"),
         "answers": (cumulate, ""),
     },
 )
 def test_calls_that_the_reference_refuses_are_a_fault_of_the_check_if_the_attempt(
-    outcome_of, attempt, fault
+    outcome_of_calls, attempt, fault
 ):
-    assert fault in outcome_of('("f", [torch.ones(2)])', refuse, attempt, use="raised").fault
+    assert (
+        fault
+        in outcome_of_calls(
+            '("f", [torch.ones(2)])', refuse_with_length, attempt, use="raised"
+        ).fault
+    )
 
 
 PAIR = """
@@ -474,6 +479,6 @@ class PairOfTensors(Pair):
 
 
 @pytest.mark.parametrize(("module", "outcome"), [(Pair, "passed"), (PairOfTensors, "failed")])
-def test_a_part_has_a_type_that_the_reference_returns_there(outcome_of, module, outcome):
+def test_a_part_has_a_type_that_the_reference_returns_there(outcome_of_calls, module, outcome):
     """A call that only builds the module has no parts."""
-    assert outcome_of("", {"Pair": Pair}, {"Pair": module}, more=PAIR).outcome == outcome
+    assert outcome_of_calls("", {"Pair": Pair}, {"Pair": module}, more=PAIR).outcome == outcome

@@ -22,13 +22,13 @@ RIGHT = BY_SUMS.removeprefix("import torch\n\n\n")
 
 
 @pytest.fixture(scope="module")
-def judge(tiny, box):
+def judge_without_lines(tiny, box):
     return Judge(tiny, box, Settings(b"parts", lines=False))
 
 
 @pytest.fixture
-def grade(judge, running_mean):
-    return lambda path: judge.grade_attempt("ada", running_mean, read_file(path, 256))
+def grade_file(judge_without_lines, running_mean):
+    return lambda path: judge_without_lines.grade_attempt("ada", running_mean, read_file(path, 256))
 
 
 def write_notebook(folder, text):
@@ -65,10 +65,10 @@ forms = pytest.mark.parametrize("form", [as_script, as_cells], ids=["script", "c
 )
 @cases("row", TEXTS["fail"])
 def test_a_part_that_fails_beside_a_right_answer_costs_nothing_and_is_noted(
-    grade, tmp_path, form, is_above, row
+    grade_file, tmp_path, form, is_above, row
 ):
     texts = (row["text"], RIGHT) if is_above else (RIGHT.rstrip(), row["text"])
-    result = grade(form(tmp_path, *texts))
+    result = grade_file(form(tmp_path, *texts))
     assert passes(result)
     assert result.note.endswith("The lines below ran: only what is defined there is missing.")
     if form is as_script:
@@ -93,9 +93,9 @@ def test_a_part_that_fails_beside_a_right_answer_costs_nothing_and_is_noted(
         ),
     },
 )
-def test_no_answer_comes_from_a_child_process_that(grade, tmp_path, part, is_above):
+def test_no_answer_comes_from_a_child_process_that(grade_file, tmp_path, part, is_above):
     texts = (part, RIGHT) if is_above else (RIGHT.rstrip(), part)
-    result = grade(as_script(tmp_path, *texts))
+    result = grade_file(as_script(tmp_path, *texts))
     assert (passes(result), result.note) == (True, "")
 
 
@@ -157,17 +157,17 @@ FORGED = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'ex
         ),
     },
 )
-def test_a_right_answer_keeps_its_points_in_a_notebook_with(grade, tmp_path, cells, note):
-    result = grade(as_cells(tmp_path, *cells))
+def test_a_right_answer_keeps_its_points_in_a_notebook_with(grade_file, tmp_path, cells, note):
+    result = grade_file(as_cells(tmp_path, *cells))
     assert passes(result)
     assert result.note.startswith(note)
     assert bool(result.note) == bool(note)
     assert "90" not in result.note
 
 
-def test_a_part_that_needs_a_failed_one_is_noted_as_a_consequence(grade, tmp_path):
+def test_a_part_that_needs_a_failed_one_is_noted_as_a_consequence(grade_file, tmp_path):
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
-    assert grade(as_script(tmp_path, text)).note == (
+    assert grade_file(as_script(tmp_path, text)).note == (
         "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
         "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end "
         "either: it needs plt. 2 more did not run to their end. The lines below ran: only what is "
@@ -193,8 +193,8 @@ WRONG = "import matplotlib\ndef running_mean(x):\n    {}\n"
         "a method is misspelt": (as_script, [WRONG.format("return x.cumsun(0)")], False),
     },
 )
-def test_a_part_that_failed_is_to_blame_only_if(grade, tmp_path, form, texts, is_to_blame):
-    result = grade(form(tmp_path, *texts))
+def test_a_part_that_failed_is_to_blame_only_if(grade_file, tmp_path, form, texts, is_to_blame):
+    result = grade_file(form(tmp_path, *texts))
     assert result.score < 4
     if is_to_blame:
         assert [diagnosed.id for diagnosed in result.diagnosis] == ["load_error"]
@@ -207,30 +207,30 @@ def test_a_part_that_failed_is_to_blame_only_if(grade, tmp_path, form, texts, is
 @forms
 @cases("row", TEXTS["unreadable"])
 def test_python_explains_a_syntax_error_in_grading_and_at_home(
-    grade, tiny, running_mean, box, tmp_path, form, row
+    grade_file, tiny, running_mean, box, tmp_path, form, row
 ):
     path = form(tmp_path, "import torch", row["text"] + RIGHT)
     dictionary, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
     at_home = check_source(dictionary, read_file(path, 256), box, limits)
-    graded = grade(path)
+    graded = grade_file(path)
     says = f"{graded.note} {graded.checks[0].evidence}".strip()
     assert f"this is not valid Python {PYTHON}. Python says: {row['message']}" in says
     assert f"{at_home.note} {at_home.checks[0].evidence}".strip().startswith(says)
 
 
-def test_the_message_of_a_syntax_error_that_an_attempt_raises_is_not_shown(grade, tmp_path):
-    result = grade(as_script(tmp_path, "raise SyntaxError('its own words')\n" + RIGHT))
+def test_the_message_of_a_syntax_error_that_an_attempt_raises_is_not_shown(grade_file, tmp_path):
+    result = grade_file(as_script(tmp_path, "raise SyntaxError('its own words')\n" + RIGHT))
     assert "it raised SyntaxError on line 1" in result.note
     assert "own words" not in result.model_dump_json()
 
 
 @forms
 @cases("row", TEXTS["newer"])
-def test_newer_syntax_is_named_with_the_version_that_runs_attempts(grade, tmp_path, form, row):
+def test_newer_syntax_is_named_with_the_version_that_runs_attempts(grade_file, tmp_path, form, row):
     version = row["version"]
     if sys.version_info >= tuple(map(int, version.split("."))):
         pytest.skip("this Python reads it")
-    result = grade(form(tmp_path, "import torch", row["text"] + RIGHT))
+    result = grade_file(form(tmp_path, "import torch", row["text"] + RIGHT))
     (evidence,) = {check.evidence for check in result.checks}
     assert row["construct"] in evidence
     assert f"came with Python {version}, and attempts are run with {PYTHON} here" in evidence
@@ -239,7 +239,7 @@ def test_newer_syntax_is_named_with_the_version_that_runs_attempts(grade, tmp_pa
     assert title == "Your file has syntax that is newer than the Python that runs it."
 
 
-def test_a_name_that_an_older_python_lacks_is_noted_with_its_version(grade, tmp_path):
+def test_a_name_that_an_older_python_lacks_is_noted_with_its_version(grade_file, tmp_path):
     names = {
         "overrode_by_all": f"Attempts are run with Python {PYTHON} here, whose typing has no "
         "overrode_by_all: do without it.",
@@ -247,13 +247,13 @@ def test_a_name_that_an_older_python_lacks_is_noted_with_its_version(grade, tmp_
     }
     for name, message in names.items():
         path = as_script(tmp_path, f"from typing import {name}\n{RIGHT}")
-        assert message in grade(path).note
+        assert message in grade_file(path).note
 
 
 @cases("text", DEEP)
-def test_a_file_that_is_too_deep_for_python_is_explained(grade, tmp_path, text):
+def test_a_file_that_is_too_deep_for_python_is_explained(grade_file, tmp_path, text):
     """The evidence is not that a function calls itself."""
-    (evidence,) = {check.evidence for check in grade(as_script(tmp_path, text + RIGHT)).checks}
+    (evidence,) = {check.evidence for check in grade_file(as_script(tmp_path, text + RIGHT)).checks}
     pattern = r"It raised SyntaxError( on line 1)?\. (Python says: too many [\w ]+\. )?"
     assert re.fullmatch(pattern + re.escape(TOO_DEEP), evidence)
 
@@ -315,7 +315,7 @@ check_notebook("running_mean")"""
     },
 )
 def test_a_right_notebook_has_all_points_in_every_form_of_handing_in(
-    grade, running_mean, tmp_path, form, visible_checks
+    grade_file, running_mean, tmp_path, form, visible_checks
 ):
     released = json.loads(running_mean.notebook.read_text(encoding="utf-8"))
     for cell in released["cells"]:
@@ -323,6 +323,6 @@ def test_a_right_notebook_has_all_points_in_every_form_of_handing_in(
             cell["source"] = RIGHT
         if "check_notebook" in "".join(cell["source"]):
             cell["source"] = visible_checks or cell["source"]
-    result = grade(form(released, tmp_path))
+    result = grade_file(form(released, tmp_path))
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
     assert (passes(result), result.note) == (True, "")

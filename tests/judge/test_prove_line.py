@@ -30,15 +30,15 @@ def judge_with(course, box, **settings):
 
 
 @pytest.fixture(scope="module")
-def judge(tiny, box):
+def searching_judge(tiny, box):
     return judge_with(tiny, box)
 
 
 @pytest.fixture
-def grade(judge, running_mean):
+def grade_text(searching_judge, running_mean):
     """Grade a text, by default with a judge that may search."""
 
-    def grade(text, judge=judge, **fields):
+    def grade(text, judge=searching_judge, **fields):
         return judge.grade_attempt(
             "ada", running_mean, Source("01_running_mean.py", text, **fields)
         )
@@ -65,13 +65,13 @@ def grade(judge, running_mean):
         "two mistakes": ("arange(1, → arange(0,; == 0 → == 9", []),
     },
 )
-def test_the_lines_of_edits_that_mend_everything_are_named(grade, edits, lines):
+def test_the_lines_of_edits_that_mend_everything_are_named(grade_text, edits, lines):
     pairs = [edit.split(" → ") for edit in edits.split("; ") if edit]
-    assert [line.line for line in grade(edit_text(RIGHT, *pairs)).lines] == lines
+    assert [line.line for line in grade_text(edit_text(RIGHT, *pairs)).lines] == lines
 
 
-def test_a_proved_line_has_its_edit_and_its_cell(grade):
-    (line,) = grade(WRONG, cells=(1, 4)).lines
+def test_a_proved_line_has_its_edit_and_its_cell(grade_text):
+    (line,) = grade_text(WRONG, cells=(1, 4)).lines
     assert line == ProvedLine(
         line=7,
         cell=2,
@@ -95,11 +95,11 @@ def test_a_proved_line_has_its_edit_and_its_cell(grade):
         "is too long": WRONG + "x = 1\n" * 400,
     },
 )
-def test_no_search_begins_for_an_attempt_that(tiny, box, grade, text):
+def test_no_search_begins_for_an_attempt_that(tiny, box, grade_text, text):
     counted = Mock(wraps=box, level=box.level)
-    assert grade(text, judge_with(tiny, counted, diagnoses=False)).lines == ()
+    assert grade_text(text, judge_with(tiny, counted, diagnoses=False)).lines == ()
     attempt_count = counted.attempt.call_count
-    grade(text, judge_with(tiny, counted, diagnoses=False, lines=False))
+    grade_text(text, judge_with(tiny, counted, diagnoses=False, lines=False))
     assert counted.attempt.call_count == 2 * attempt_count
 
 
@@ -118,15 +118,15 @@ def test_no_search_begins_for_an_attempt_that(tiny, box, grade, text):
         ),
     },
 )
-def test_no_line_is_named(tiny, box, grade, settings, text):
-    result = grade(text, judge_with(tiny, box, **settings))
+def test_no_line_is_named(tiny, box, grade_text, settings, text):
+    result = grade_text(text, judge_with(tiny, box, **settings))
     assert (result.lines, result.is_done) == ((), False)
 
 
 LATE = " + max(0, 20 - len(sys.seen))"
 
 
-def test_an_answer_in_a_process_that_tried_other_edits_is_no_proof(grade):
+def test_an_answer_in_a_process_that_tried_other_edits_is_no_proof(grade_text):
     """The attempt is right from the twentieth time on that it is loaded in one process."""
     text = edit_text(
         RIGHT,
@@ -134,13 +134,13 @@ def test_an_answer_in_a_process_that_tried_other_edits_is_no_proof(grade):
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
         ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
     )
-    assert grade(text).lines == (), "one edit cannot mend both lines"
+    assert grade_text(text).lines == (), "one edit cannot mend both lines"
 
 
-def test_a_fault_of_the_search_takes_no_points(tiny, box, grade, monkeypatch):
+def test_a_fault_of_the_search_takes_no_points(tiny, box, grade_text, monkeypatch):
     fault = Mock(side_effect=RuntimeError("a bug of ours"))
     monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", fault)
     judge = judge_with(tiny, box)
-    result = grade(RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"), judge)
+    result = grade_text(RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"), judge)
     assert (result.score, result.lines) == (3, ())
     assert [text.endswith("RuntimeError: a bug of ours") for text in judge.faults] == [True]

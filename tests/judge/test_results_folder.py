@@ -26,7 +26,7 @@ from tests import make
 from tests.make import CLASS, cases, hand_in
 
 
-def result(student, isolation="namespaces", **scores):
+def scored_result(student, isolation="namespaces", **scores):
     """A result with these scores of its exercises."""
     exercises = [make.exercise(id_, score=score, max_score=9) for id_, score in scores.items()]
     return make.result(student, *exercises, assignment="sums", isolation=isolation)
@@ -45,7 +45,7 @@ BY_HAND = {"adjustments": (Adjustment(rule="score", words="5 by hand"),)}
     },
 )
 def test_changed_points_are_reported_once_and_at_the_end(tmp_path, before, after, changed):
-    note_points(tmp_path, result("ada", **before), result("ada", **after))
+    note_points(tmp_path, scored_result("ada", **before), scored_result("ada", **after))
     assert read_changed_points(tmp_path) == []
     reports = [("ada", "sums", *points) for points in changed]
     assert finish_changed_points(tmp_path) == read_changed_points(tmp_path) == reports
@@ -54,18 +54,18 @@ def test_changed_points_are_reported_once_and_at_the_end(tmp_path, before, after
 
 
 def test_points_by_hand_are_no_change(tmp_path):
-    by_hand = result("ada", one=5).model_copy(update=BY_HAND)
-    note_points(tmp_path, result("ada", one=4), by_hand)
+    by_hand = scored_result("ada", one=5).model_copy(update=BY_HAND)
+    note_points(tmp_path, scored_result("ada", one=4), by_hand)
     assert finish_changed_points(tmp_path) == []
 
 
 def test_a_run_that_was_stopped_reports_its_changes_when_it_has_gone_on(tmp_path):
-    note_points(tmp_path, result("ada", one=3), result("ada", one=5))
-    note_points(tmp_path, result("ben", one=3), result("ben", one=5))
+    note_points(tmp_path, scored_result("ada", one=3), scored_result("ada", one=5))
+    note_points(tmp_path, scored_result("ben", one=3), scored_result("ben", one=5))
     with (tmp_path / results_folder.CHANGING).open("a") as file:
         file.write('\n["cat", "he')  # the power went
-    note_points(tmp_path, result("ada", one=5), result("ada", one=4))
-    note_points(tmp_path, result("ben", one=5), result("ben", one=3))
+    note_points(tmp_path, scored_result("ada", one=5), scored_result("ada", one=4))
+    note_points(tmp_path, scored_result("ben", one=5), scored_result("ben", one=3))
     assert finish_changed_points(tmp_path) == [("ada", "sums", 3, 4)], "ben has what he had"
 
 
@@ -77,16 +77,16 @@ ASSIGNMENT = Assignment(Path("course"), AssignmentRow(id="sums", title="Sums", e
     "before, scores",
     {
         "exercises that are not graded now": (
-            result("ada", one=1, two=0, old=2),
+            scored_result("ada", one=1, two=0, old=2),
             {"one": 1, "two": 2, "old": 2},
         ),
-        "an exercise that the course no longer has": (result("ada", gone=1), {"two": 2}),
-        "another level of isolation": (result("ada", "process", one=2), {"two": 2}),
+        "an exercise that the course no longer has": (scored_result("ada", gone=1), {"two": 2}),
+        "another level of isolation": (scored_result("ada", "process", one=2), {"two": 2}),
         "no result": (None, {"two": 2}),
     },
 )
 def test_a_result_keeps_the_other_exercises_of_the_result_before(before, scores):
-    merged = merge_results(result("ada", two=2), before, ASSIGNMENT)
+    merged = merge_results(scored_result("ada", two=2), before, ASSIGNMENT)
     assert {exercise.id: exercise.score for exercise in merged.exercises} == scores
     assert [*scores] == [exercise.id for exercise in merged.exercises]
     assert (merged.score, merged.max_score) == (sum(scores.values()), 9 * len(scores))

@@ -26,7 +26,7 @@ def payload(reply):
     return encode(reply)[LENGTH.size :]
 
 
-def numbers(count, value=1.0):
+def reply_with_numbers(count, value=1.0):
     """A reply with that many numbers."""
     tensor = torch.full((count,), value, dtype=torch.float64)
     return payload(Reply((Output("tensor", tensor, "float64", "cpu", (count,)),)))
@@ -73,7 +73,7 @@ def evidence_is_the_exception(monkeypatch):
     monkeypatch.setattr(run_hidden_checks, "outcome_of_check", judge_check)
 
 
-def check_of(name, function):
+def check_with_function(name, function):
     return Check(f"test_{name}", function, replace(OUTCOME, id=name, title=name))
 
 
@@ -84,10 +84,10 @@ def asks(*sent):
         for number in sent:
             assert attempt.call("f", number).output == 2 * number
 
-    return check_of("asks " + " ".join(map(str, sent)), function)
+    return check_with_function("asks " + " ".join(map(str, sent)), function)
 
 
-def evidence_of(*checks, attempt=None):
+def evidence_of_checks(*checks, attempt=None):
     attempt = attempt or Doubling()
     check_run = CheckRun(attempt, LocalRunner({}), b"s", ("f",), attempt.memory)
     return [outcome.evidence for outcome in run_concurrently(checks, check_run)]
@@ -95,7 +95,9 @@ def evidence_of(*checks, attempt=None):
 
 def test_the_next_calls_of_all_checks_are_sent_together():
     attempt = Doubling()
-    assert evidence_of(asks(1, 2, 3), asks(4), asks(), asks(5, 6), attempt=attempt) == [""] * 4
+    assert (
+        evidence_of_checks(asks(1, 2, 3), asks(4), asks(), asks(5, 6), attempt=attempt) == [""] * 4
+    )
     assert attempt.rounds == [
         [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)],
         [("asks 1 2 3", 2), ("asks 5 6", 6)],
@@ -112,11 +114,11 @@ def raises_its_own_error(attempt):
     "check, evidence",
     {
         "dies of a call": (asks(-1, 3), "AttemptEnded: It died."),
-        "fails by itself": (check_of("fails", raises_its_own_error), "KeyError: 'mine'"),
+        "fails by itself": (check_with_function("fails", raises_its_own_error), "KeyError: 'mine'"),
     },
 )
 def test_other_checks_go_on_if_one(check, evidence):
-    assert evidence_of(asks(1, 2), check, asks(4, 5)) == ["", evidence, ""]
+    assert evidence_of_checks(asks(1, 2), check, asks(4, 5)) == ["", evidence, ""]
 
 
 def test_a_fault_of_the_grader_is_raised_and_every_check_is_left():
@@ -129,7 +131,7 @@ def test_a_fault_of_the_grader_is_raised_and_every_check_is_left():
             events.append("left")
 
     with pytest.raises(AssertionError):
-        evidence_of(check_of("waits", waits))
+        evidence_of_checks(check_with_function("waits", waits))
     assert events == ["left"]
 
 
@@ -166,20 +168,22 @@ def test_a_check_runs_once_for_each_sequence_of_answers():
         if attempt.call("f", int(answer)).output != 4:
             raise AssertionError(f"after {answer:g}")
 
-    memory, check = ReplayCache(), check_of("asks twice", asks_twice)
+    memory, check = ReplayCache(), check_with_function("asks twice", asks_twice)
     dead = DiesOfTheSecondCall(memory)
-    assert evidence_of(check, attempt=dead) == ["AttemptEnded: It died."]
+    assert evidence_of_checks(check, attempt=dead) == ["AttemptEnded: It died."]
     runs.clear()
     attempts = [Doubling(memory, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
-    evidence = [evidence_of(check, attempt=attempt) for attempt in attempts]
+    evidence = [evidence_of_checks(check, attempt=attempt) for attempt in attempts]
     assert evidence == [[""], ["AssertionError: after 3"]] * 2
     assert len(runs) == 2
     assert attempts[0].rounds == attempts[2].rounds
     calls = [exchange.call for exchange in attempts[0].transcript]
     assert calls == [exchange.call for exchange in attempts[2].transcript]
-    assert evidence_of(check, attempt=ChangesItsMind(memory)) == ["AssertionError: after 2"]
+    assert evidence_of_checks(check, attempt=ChangesItsMind(memory)) == ["AssertionError: after 2"]
     assert len(runs) == 3
-    assert evidence_of(check, attempt=DiesOfTheSecondCall(memory)) == ["AttemptEnded: It died."]
+    assert evidence_of_checks(check, attempt=DiesOfTheSecondCall(memory)) == [
+        "AttemptEnded: It died."
+    ]
 
 
 X = torch.ones(2, dtype=torch.float64)
@@ -195,7 +199,7 @@ def test_bytes_that_are_no_reply_are_refused_every_time():
 @cases(
     "sent",
     {
-        "many numbers": numbers(REPLY_LIMIT),
+        "many numbers": reply_with_numbers(REPLY_LIMIT),
         "a report on cells": payload(
             Reply(stopped=(Raised("E", ("E",), LONG_MESSAGE, "call", None),) * 60)
         ),
@@ -253,7 +257,7 @@ def test_a_reply_that_a_check_has_changed_is_made_anew():
     memory, call = ReplayCache(), Call("f", (X,))
     reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
     for _ in range(2):
-        for reply in (reference.execute(call), memory.read(numbers(2, 2.0))):
+        for reply in (reference.execute(call), memory.read(reply_with_numbers(2, 2.0))):
             tensor = reply.outputs[0].tensor
             assert tensor.tolist() == [2, 2]
             tensor.mul_(3)
@@ -262,14 +266,14 @@ def test_a_reply_that_a_check_has_changed_is_made_anew():
 @pytest.mark.parametrize("is_beyond", [True, False])
 def test_a_memory_beyond_its_limit_is_emptied_between_attempts(is_beyond):
     memory = ReplayCache(limit=1000 if is_beyond else 3000)
-    first_reply, step = memory.read(numbers(200)), memory.first_step("check")
+    first_reply, step = memory.read(reply_with_numbers(200)), memory.first_step("check")
     memory.note(step, Call("f", (X,)))
     memory.note(memory.after(step, first_reply), OUTCOME)
-    assert memory.after(step, memory.read(numbers(200))).next_action is OUTCOME
+    assert memory.after(step, memory.read(reply_with_numbers(200))).next_action is OUTCOME
     memory.begin_attempt()
     assert (memory.size == 0) == is_beyond
     assert (memory.first_step("check").next_action is None) == is_beyond
-    assert (memory.read(numbers(200)) is first_reply) != is_beyond
+    assert (memory.read(reply_with_numbers(200)) is first_reply) != is_beyond
 
 
 def test_a_check_that_broke_by_itself_is_run_again():

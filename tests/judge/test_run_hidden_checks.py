@@ -195,7 +195,7 @@ def test_looks_at_the_last_token(attempt, reference, draw):
 '''
 
 
-def outcome_of(file, f, checks=UNFIT):
+def outcome_of_function(file, f, checks=UNFIT):
     """The outcome of a check that breaks over the answer of this function."""
     file.write_text(checks)
     reference = LocalRunner({"f": lambda x: x}, only_values=True)
@@ -217,12 +217,12 @@ def outcome_of(file, f, checks=UNFIT):
     },
 )
 def test_a_check_that_breaks_over_an_answer_of_another_form_fails(tmp_path, f, says):
-    result = outcome_of(tmp_path / "test_f.py", f)
+    result = outcome_of_function(tmp_path / "test_f.py", f)
     assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
 
 
 def test_a_check_that_breaks_over_an_answer_of_the_right_form_is_at_fault(tmp_path):
-    result = outcome_of(
+    result = outcome_of_function(
         tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
     )
     assert (result.outcome, result.evidence) == ("skipped", FAILED_ITSELF)

@@ -38,7 +38,7 @@ def source_of(text):
     return Source("attempt.py", text)
 
 
-def raised_error(text):
+def exception_of_text(text):
     """Return the exception of a file, or of its function f."""
     with pytest.raises(Exception) as caught:  # noqa: PT012
         names = dict(GIVEN)
@@ -65,17 +65,19 @@ ROWS += [(suggestion, text) for suggestion, examples in TABLE["files"].items() f
     ("suggestion", "text"), ROWS, ids=[f"{suggestion}: {text[-40:]}" for suggestion, text in ROWS]
 )
 def test_an_exception_has_its_suggestion(suggestion, text):
-    assert suggestion in suggest(source_of(text), raised_error(text))
+    assert suggestion in suggest(source_of(text), exception_of_text(text))
 
 
 @cases("text", TABLE["nothing"])
 def test_there_is_no_suggestion_for(text):
-    assert suggest(source_of(text), raised_error(text)) == ""
+    assert suggest(source_of(text), exception_of_text(text)) == ""
 
 
 def test_every_row_of_the_table_is_needed(monkeypatch):
     full_table = exception_advice.table()
-    examples = deque((suggestion, source_of(text), raised_error(text)) for suggestion, text in ROWS)
+    examples = deque(
+        (suggestion, source_of(text), exception_of_text(text)) for suggestion, text in ROWS
+    )
     for row in full_table:
         rest = {entry: full_table[entry] for entry in full_table if entry is not row}
         monkeypatch.setattr(exception_advice, "table", lambda rest=rest: rest)

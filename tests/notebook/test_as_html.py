@@ -9,7 +9,7 @@ import pytest
 from jupytext import read as read_script
 from nbclient import NotebookClient
 
-from tests.axe import SCHEMES, violations
+from tests.axe import SCHEMES, accessibility_violations
 from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
@@ -84,7 +84,7 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages, browser, stem):
 @pytest.mark.parametrize("stem", STEMS)
 def test_axe_finds_nothing_of_ours_against_wcag(pages, browser, stem, scheme):
     browser.open(pages / f"{stem}.html", PHONE, 844)
-    assert violations(browser, scheme, NBCONVERTS) == []
+    assert accessibility_violations(browser, scheme, NBCONVERTS) == []
 
 
 def test_a_notebook_run_with_the_student_release_alone_answers_its_prediction_and_passes(

@@ -20,22 +20,24 @@ def code_of(notebook):
 
 
 @pytest.fixture(scope="module")
-def exercise():
+def first_exercise():
     """The first exercise of the course."""
     return load_course(REPOSITORY).exercises[0]
 
 
 @pytest.fixture(scope="module")
-def check_outputs(exercise, tmp_path_factory):
+def check_outputs(first_exercise, tmp_path_factory):
     """The text of each %check, in a notebook whose cells run out of order."""
     root = tmp_path_factory.mktemp("class")
-    assignment = exercise.assignment
+    assignment = first_exercise.assignment
     folder = root / "exercises" / assignment.id
     shutil.copytree(assignment.exercises_folder, folder)
     shutil.copy(REPOSITORY / "course.yaml", root)
-    first_cell, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
+    first_cell, setup = code_of(nbformat.read(first_exercise.notebook, as_version=4))[:2]
     simplified, scores, weights, attend = (
-        source for source in code_of(jupytext.read(exercise.solution)) if "### BEGIN SOL" in source
+        source
+        for source in code_of(jupytext.read(first_exercise.solution))
+        if "### BEGIN SOL" in source
     )
     wrong_scores = scores.replace("/ math.sqrt(", "/ (")
     begin = [ENGINE, first_cell, setup, simplified, attend]
@@ -66,8 +68,10 @@ def test_a_check_in_the_middle_judges_the_cells_that_have_run(
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
-def test_after_all_cells_it_says_why_it_works_and_which_notebook_is_next(check_outputs, exercise):
+def test_after_all_cells_it_says_why_it_works_and_which_notebook_is_next(
+    check_outputs, first_exercise
+):
     text = check_outputs[2]
-    assert text.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
-    assert exercise.why in text
+    assert text.startswith(f"✓ {first_exercise.stem[:2]} {first_exercise.row.title} ")
+    assert first_exercise.why in text
     assert text.endswith("Go on with The causal mask, in 02_causal_mask.ipynb.")

@@ -81,7 +81,7 @@ def cell_outputs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def texts(cell_outputs):
+def cell_texts(cell_outputs):
     """The text of each cell."""
     return {name: output.get("text/plain", "") for name, output in cell_outputs.items()}
 
@@ -115,17 +115,17 @@ def test_check_shows_the_text_of_course_check_with_its_hint_folded(cell_outputs)
         ),
     ],
 )
-def test_a_command_is_about_its_exercise_in_the_saved_notebook(texts, name, text):
-    assert text in texts[name]
+def test_a_command_is_about_its_exercise_in_the_saved_notebook(cell_texts, name, text):
+    assert text in cell_texts[name]
 
 
-def test_a_trace_names_its_lines_by_cells(texts):
+def test_a_trace_names_its_lines_by_cells(cell_texts):
     line = "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>"
-    assert line in " ".join(texts["trace"].split())
+    assert line in " ".join(cell_texts["trace"].split())
 
 
-def test_every_next_command_is_one_of_a_cell(cell_outputs, texts):
-    next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in texts.items()}
+def test_every_next_command_is_one_of_a_cell(cell_outputs, cell_texts):
+    next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in cell_texts.items()}
     for name in ("hint", "trace", "plot", "check", "ask unsaved"):
         assert next_steps[name]
     for name, steps in next_steps.items():
@@ -135,13 +135,13 @@ def test_every_next_command_is_one_of_a_cell(cell_outputs, texts):
             assert not re.search(r"(?<!%)\bcourse (?:check|hint|trace|ask|status)\b", text)
 
 
-def test_the_random_numbers_of_a_student_are_left_alone(texts):
+def test_the_random_numbers_of_a_student_are_left_alone(cell_texts):
     generator = torch.Generator().manual_seed(1)
-    assert float(texts["random"]) == torch.rand((), generator=generator).item()
+    assert float(cell_texts["random"]) == torch.rand((), generator=generator).item()
 
 
-def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(texts):
-    questions, answers = texts["ask"], texts["answer"]
+def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(cell_texts):
+    questions, answers = cell_texts["ask"], cell_texts["answer"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions
     assert "It is " not in questions

@@ -17,14 +17,14 @@ def _beside_the_notebook(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tiny.root / "exercises" / "averages")
 
 
-def running_mean(x: torch.Tensor) -> torch.Tensor:
+def cumulative_mean(x: torch.Tensor) -> torch.Tensor:
     if len(x) == 0:
         raise ValueError("nothing to average")
     return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
 
 
 def test_right_answers_are_told_so(capsys):
-    check_notebook("running_mean", {"running_mean": running_mean})
+    check_notebook("running_mean", {"running_mean": cumulative_mean})
     assert capsys.readouterr().out.startswith("✓ 01 running mean")
 
 
@@ -35,7 +35,8 @@ def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named(
     )
     with pytest.raises(VisibleCheckFailed, match=says) as raised:
         check_notebook(
-            "running_mean", {"running_mean": lambda x: running_mean(x) * 0 + x.cumsum(0) / len(x)}
+            "running_mean",
+            {"running_mean": lambda x: cumulative_mean(x) * 0 + x.cumsum(0) / len(x)},
         )
     assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts longer lines
 

@@ -33,7 +33,7 @@ sys.meta_path.insert(0, Refused())
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder_without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A student's folder, on a machine whose kernels have no engine."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(NO_ENGINE)
@@ -50,12 +50,12 @@ def is_first(cell: dict) -> bool:
     return "load_magics" in "".join(cell["source"])
 
 
-def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder):
-    notebook = nbformat.read(folder / "01_running_mean.ipynb", as_version=4)
+def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder_without_engine):
+    notebook = nbformat.read(folder_without_engine / "01_running_mean.ipynb", as_version=4)
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = RIGHT
-    resources = {"metadata": {"path": str(folder)}}
+    resources = {"metadata": {"path": str(folder_without_engine)}}
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=resources
     ).execute()
@@ -73,9 +73,9 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder):
     )
 
 
-def test_nbgraders_validate_takes_it_for_a_failure(folder):
+def test_nbgraders_validate_takes_it_for_a_failure(folder_without_engine):
     validator = pytest.importorskip("nbgrader.validator").Validator()
-    (failed,) = validator.validate(str(folder / "01_running_mean.ipynb"))["failed"]
+    (failed,) = validator.validate(str(folder_without_engine / "01_running_mean.ipynb"))["failed"]
     assert failed["raw_error"] == SENTENCE
 
 

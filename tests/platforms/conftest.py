@@ -16,7 +16,7 @@ import pytest
 from manyheads.result import Outcome, Result
 from tests import make
 from tests.make import REPOSITORY, TINY
-from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in
+from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in_class
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
@@ -57,7 +57,7 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
 
     def through(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
-        hand_in(folder / "submitted")
+        hand_in_class(folder / "submitted")
         original = make.content(folder / "submitted")
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(

@@ -127,7 +127,7 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
 }
 
 
-def hand_in(submitted: Path) -> None:
+def hand_in_class(submitted: Path) -> None:
     for student, (_, files) in CLASS.items():
         for name, content in files.items():
             path = submitted / student / "averages" / name
@@ -137,7 +137,7 @@ def hand_in(submitted: Path) -> None:
             )
 
 
-def points_in(gradebook: Any) -> dict[str, float]:
+def gradebook_points(gradebook: Any) -> dict[str, float]:
     """Return the points that nbgrader's own pages and its export count: without the penalty."""
     return {
         entry.student_id: round(entry.score - entry.late_submission_penalty, 9)

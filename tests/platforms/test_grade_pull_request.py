@@ -55,7 +55,7 @@ def with_exercise(result: Result, **changes: object) -> Result:
 
 
 @pytest.fixture
-def submissions_folder(tmp_path: Path) -> Path:
+def collected_folder(tmp_path: Path) -> Path:
     """What `course ci collect` writes, with an attempt that is started."""
     folder = tmp_path / "submitted"
     (folder / ATTEMPT).parent.mkdir(parents=True)
@@ -89,35 +89,37 @@ def fake_judges(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan
 
 
 @pytest.fixture
-def grade(tiny: Course, submissions_folder: Path, tmp_path: Path) -> Callable[..., list[Result]]:
+def grade_folder(
+    tiny: Course, collected_folder: Path, tmp_path: Path
+) -> Callable[..., list[Result]]:
     """Grade the folder as `course ci grade` does, and return the results."""
 
     def graded(device: Device = Device.CPU) -> list[Result]:
         out = tmp_path / "out"
-        artifact = grade_collected(tiny, COLLECTED, submissions_folder, device, out)
+        artifact = grade_collected(tiny, COLLECTED, collected_folder, device, out)
         write_artifact(out, artifact)
         return [*artifact.results]
 
     return graded
 
 
-def test_nothing_started_needs_no_box(tiny, submissions_folder, grade, fake_judges):
+def test_nothing_started_needs_no_box(tiny, collected_folder, grade_folder, fake_judges):
     plans = fake_judges(None)
     stub = (tiny.root / "exercises" / "averages" / SCRIPT).read_text(encoding="utf-8")
-    (submissions_folder / ATTEMPT).write_text(f"# read it\n{stub}", encoding="utf-8")
-    assert grade() == plans == []
+    (collected_folder / ATTEMPT).write_text(f"# read it\n{stub}", encoding="utf-8")
+    assert grade_folder() == plans == []
 
 
 def test_one_student_is_graded_in_namespaces_and_the_log_has_the_faults(
-    submissions_folder, grade, make_result, fake_judges, capsys
+    collected_folder, grade_folder, make_result, fake_judges, capsys
 ):
     """The results have the lines that are proved to be wrong, without the edits that prove them."""
-    other = submissions_folder / ATTEMPT.replace("ada", "ben")
+    other = collected_folder / ATTEMPT.replace("ada", "ben")
     other.parent.mkdir(parents=True)
     other.write_text("x = 2\n")
     lines = (ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
     plans = fake_judges(with_exercise(make_result("failed"), lines=lines), "values: x")
-    (graded,) = grade(Device.CUDA)
+    (graded,) = grade_folder(Device.CUDA)
     plain_lines = (ProvedLine(line=7), ProvedLine(line=9))
     assert graded == with_exercise(make_result("failed"), lines=plain_lines)
     (plan,) = plans
@@ -127,12 +129,12 @@ def test_one_student_is_graded_in_namespaces_and_the_log_has_the_faults(
 
 
 def test_an_attempt_is_graded_again_only_if_it_changed(
-    submissions_folder, grade, make_result, fake_judges, tmp_path
+    collected_folder, grade_folder, make_result, fake_judges, tmp_path
 ):
     def count_judges(source: str, device: Device = Device.CPU) -> int:
-        (submissions_folder / ATTEMPT).write_text(source)
+        (collected_folder / ATTEMPT).write_text(source)
         old_count = len(plans)
-        assert [result.score for result in grade(device)] == [score]
+        assert [result.score for result in grade_folder(device)] == [score]
         return len(plans) - old_count
 
     plans, score = fake_judges(make_result("failed")), 3
@@ -150,7 +152,7 @@ def artifact_of(*results: Result, device: Device = Device.CPU) -> Artifact:
 
 
 @pytest.fixture
-def folder(make_result: MakeResult, tmp_path: Path) -> Path:
+def artifact_folder(make_result: MakeResult, tmp_path: Path) -> Path:
     """The artifact of a graded pull request."""
     write_artifact(tmp_path / "results", artifact_of(make_result("failed", evidence="no")))
     return tmp_path / "results"
@@ -194,7 +196,7 @@ def forge(folder: Path, values: dict[str, Any]) -> None:
     (folder / "about.json").write_text(json.dumps(data))
 
 
-def double(values: list[Any]) -> list[Any]:
+def list_twice(values: list[Any]) -> list[Any]:
     return values * 2
 
 
@@ -229,8 +231,8 @@ FORGERIES = {
     "another device": ({f"{RESULT}/device": "cuda"}, "of another submission"),
     "no box": ({f"{RESULT}/isolation": "process"}, "not graded in the box"),
     "a path": ({f"{RESULT}/assignment": "../../x"}, "its assignments"),
-    "an assignment twice": ({"results": double}, "its assignments"),
-    "an exercise twice": ({f"{RESULT}/exercises": double}, "its exercises"),
+    "an assignment twice": ({"results": list_twice}, "its assignments"),
+    "an exercise twice": ({f"{RESULT}/exercises": list_twice}, "its exercises"),
     "no exercise": ({f"{RESULT}/exercises": []}, "its exercises"),
     "a field that no result has": ({f"{RESULT}/more": 1}, "schema"),
     "an edit": ({f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines"),
@@ -250,10 +252,10 @@ FORGERIES = {
     FORGERIES.values(),
     ids=FORGERIES,
 )
-def test_a_forged_artifact_is_refused(tiny, folder, values, says):
-    forge(folder, values)
+def test_a_forged_artifact_is_refused(tiny, artifact_folder, values, says):
+    forge(artifact_folder, values)
     with pytest.raises(ArtifactError, match=f"is not what grading writes .*{says}"):
-        read_artifact(folder, tiny, "ada", "a" * 40)
+        read_artifact(artifact_folder, tiny, "ada", "a" * 40)
 
 
 def make_link(path: Path) -> None:
@@ -274,14 +276,14 @@ NO_ARTIFACTS = {
     NO_ARTIFACTS.values(),
     ids=NO_ARTIFACTS,
 )
-def test_a_file_that_is_no_artifact_is_refused(tiny, folder, replace, says):
-    replace(folder / "about.json")
+def test_a_file_that_is_no_artifact_is_refused(tiny, artifact_folder, replace, says):
+    replace(artifact_folder / "about.json")
     with pytest.raises(ArtifactError, match=f"is not what grading writes .*{says}"):
-        read_artifact(folder, tiny, "ada")
+        read_artifact(artifact_folder, tiny, "ada")
 
 
 @pytest.fixture
-def environment(service: Service, tmp_path: Path) -> dict[str, str]:
+def step_environment(service: Service, tmp_path: Path) -> dict[str, str]:
     """That of the step, after a CPU run that went well and with no GPU runner."""
     details = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
     event = {"pull_request": details, "repository": {"full_name": "school/class"}}
@@ -297,7 +299,7 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def report(
-    tiny: Course, environment: dict[str, str], submissions_folder: Path, tmp_path: Path
+    tiny: Course, step_environment: dict[str, str], collected_folder: Path, tmp_path: Path
 ) -> Callable[..., str]:
     """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU
     job.
@@ -306,7 +308,7 @@ def report(
     def report_on(*results: Result) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))
         return write_report(
-            tiny, environment, submissions_folder, tmp_path / "cpu", tmp_path / "gpu"
+            tiny, step_environment, collected_folder, tmp_path / "cpu", tmp_path / "gpu"
         )
 
     return report_on
@@ -337,9 +339,9 @@ NOT_SHOWN = {
     ids=NOT_SHOWN,
 )
 def test_an_artifact_that_is_not_valid_is_not_shown(
-    service, environment, make_result, report, setting, score, says, lacks
+    service, step_environment, make_result, report, setting, score, says, lacks
 ):
-    environment |= setting
+    step_environment |= setting
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes"):
         report(make_result().model_copy(update={"score": score, "max_score": score}))
     (comment,) = service.comments_on(7)
@@ -349,15 +351,17 @@ def test_an_artifact_that_is_not_valid_is_not_shown(
     assert is_neutral == ("## Not graded" in comment)
 
 
-def test_an_artifact_of_a_job_that_failed_is_not_read(service, environment, make_result, report):
-    environment["CPU_RESULT"] = "failure"
+def test_an_artifact_of_a_job_that_failed_is_not_read(
+    service, step_environment, make_result, report
+):
+    step_environment["CPU_RESULT"] = "failure"
     report(make_result())
     assert "## Not graded" in service.comments_on(7)[0]
     assert service.check_runs[0]["conclusion"] == "neutral"
 
 
 def test_a_check_run_that_is_refused_does_not_cost_the_comment(
-    service, environment, make_result, report
+    service, step_environment, make_result, report
 ):
     service.tokens["t"] = {"pull-requests": "write"}
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
@@ -365,8 +369,8 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
-def test_files_of_another_commit_are_not_reported_on(service, submissions_folder, report):
-    (submissions_folder / "collected.json").write_text(
+def test_files_of_another_commit_are_not_reported_on(service, collected_folder, report):
+    (collected_folder / "collected.json").write_text(
         COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json()
     )
     with pytest.raises(CourseFault, match="is of another commit"):

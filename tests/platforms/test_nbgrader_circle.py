@@ -31,7 +31,7 @@ from tests.platforms.nbgrader_class import (
     WRONG,
     copy_for_nbgrader,
     filled_notebook,
-    points_in,
+    gradebook_points,
 )
 from tests.warm import run_warm
 
@@ -43,11 +43,11 @@ DIAGNOSIS = "You divided by the length of x everywhere."
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def nbgrader_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
 
 
-def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_course):
+def test_feedback_comes_back_to_the_student(nbgrader_course, tmp_path, nbgrader, run_course):
     """First the pages of nbgrader's own command, then those of `course feedback`.
 
     Another account leaves links and a forged time in the exchange.
@@ -63,39 +63,39 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_cour
         nbgrader(student_folder, command, "averages", "--course", "manyheads", root)
 
     def returned_page() -> str:
-        nbgrader(course, "release_feedback", "averages", root)
+        nbgrader(nbgrader_course, "release_feedback", "averages", root)
         shutil.rmtree(student_folder / "averages" / "feedback", ignore_errors=True)
         as_student("fetch_feedback")
         (page,) = (student_folder / "averages" / "feedback").rglob(f"{STEM}.html")
         return page.read_text(encoding="utf-8")
 
-    nbgrader(course, "generate_assignment", "averages", "--force")
-    nbgrader(course, "release_assignment", "averages", root)
-    assert "manyheads averages" in nbgrader(course, "list", root).stderr
+    nbgrader(nbgrader_course, "generate_assignment", "averages", "--force")
+    nbgrader(nbgrader_course, "release_assignment", "averages", root)
+    assert "manyheads averages" in nbgrader(nbgrader_course, "list", root).stderr
     as_student("fetch_assignment")
     (student_folder / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(WRONG)))
     as_student("submit")
     linking = exchange / "manyheads" / "inbound" / f"linking+averages+{TIME}+abc"
     linking.mkdir()
-    (linking / f"{STEM}.py").symlink_to(course / "solutions" / "averages" / f"{STEM}.py")
-    (linking / "hidden").symlink_to(course / "grader")
+    (linking / f"{STEM}.py").symlink_to(nbgrader_course / "solutions" / "averages" / f"{STEM}.py")
+    (linking / "hidden").symlink_to(nbgrader_course / "grader")
     os.mkfifo(linking / "pipe")
     (linking / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
-    nbgrader(course, "collect", "averages", root)
-    stamp = course / "submitted" / "linking" / "averages" / "timestamp.txt"
+    nbgrader(nbgrader_course, "collect", "averages", root)
+    stamp = nbgrader_course / "submitted" / "linking" / "averages" / "timestamp.txt"
     assert stamp.read_text().startswith("2026-11-23 12:00:00")
-    nbgrader(course, "autograde", "averages")
-    copied = [*(course / "autograded").rglob("*")]
+    nbgrader(nbgrader_course, "autograde", "averages")
+    copied = [*(nbgrader_course / "autograded").rglob("*")]
     assert not [path for path in copied if path.is_symlink() or path.suffix == ".py"]
-    scores = points_in(book_at(course / "gradebook.db"))
+    scores = gradebook_points(book_at(nbgrader_course / "gradebook.db"))
     assert scores.pop("linking") == 0
     ((student, score),) = scores.items()
     assert score == 2
-    nbgrader(course, "generate_feedback", "averages")
+    nbgrader(nbgrader_course, "generate_feedback", "averages")
     assert DIAGNOSIS in returned_page()
     exercise = make.exercise("running_mean", score=1, max_score=4, note="A page of our own.")
-    write_result(make.result(student, exercise), course / "results")
-    assert run_course("feedback", "results", "--out", ".", cwd=course).returncode == 0
+    write_result(make.result(student, exercise), nbgrader_course / "results")
+    assert run_course("feedback", "results", "--out", ".", cwd=nbgrader_course).returncode == 0
     assert "A page of our own." in returned_page()
 
 
@@ -105,20 +105,24 @@ def test_a_hand_in_that_is_gone_does_not_end_the_collection(tmp_path: Path) -> N
     assert not copy.exists()
 
 
-def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path, nbgrader):
+def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(nbgrader_course, tmp_path, nbgrader):
     """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks,
     for a kernel starts for each.
     """
     nbgrader(tmp_path, "quickstart", "other")
     (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
-    shutil.copytree(tmp_path / "other" / "source" / "ps1", course / "source" / "ps1")
-    nbgrader(course, "generate_assignment", "ps1")
-    shutil.copytree(course / "exercises" / "ps1", course / "submitted" / "ada" / "ps1")
-    nbgrader(course, "autograde", "ps1")
-    nbgrader(course, "generate_feedback", "ps1")
-    ((graded,),) = rows(course, "select count(*) from grade where auto_score is not null")
+    shutil.copytree(tmp_path / "other" / "source" / "ps1", nbgrader_course / "source" / "ps1")
+    nbgrader(nbgrader_course, "generate_assignment", "ps1")
+    shutil.copytree(
+        nbgrader_course / "exercises" / "ps1", nbgrader_course / "submitted" / "ada" / "ps1"
+    )
+    nbgrader(nbgrader_course, "autograde", "ps1")
+    nbgrader(nbgrader_course, "generate_feedback", "ps1")
+    ((graded,),) = gradebook_rows(
+        nbgrader_course, "select count(*) from grade where auto_score is not null"
+    )
     assert graded > 0
-    assert list((course / "feedback" / "ada" / "ps1").glob("*.html"))
+    assert list((nbgrader_course / "feedback" / "ada" / "ps1").glob("*.html"))
 
 
 def test_a_fault_of_the_grader_waits_for_a_human_and_fails_the_command(tmp_path, nbgrader):
@@ -144,7 +148,7 @@ def test_a_fault_of_the_grader_waits_for_a_human_and_fails_the_command(tmp_path,
     assert "'what?': nbgrader reads *, ? and [ as a pattern" in completed.stderr
     shutil.rmtree(course / "submitted" / "what?")
     nbgrader(course, "autograde", "averages", "--force")
-    assert points_in(book_at(course / "gradebook.db")) == {"ada": 4}
+    assert gradebook_points(book_at(course / "gradebook.db")) == {"ada": 4}
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
@@ -197,7 +201,7 @@ def test_a_gradebook_holds_the_same_cells_whoever_makes_it(trap_class, tiny, tmp
     with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'gradebook.db'}"):
         pass
     for name, query in TABLES.items():
-        ours, theirs = rows(tmp_path, query), rows(trap_class, query)
+        ours, theirs = gradebook_rows(tmp_path, query), gradebook_rows(trap_class, query)
         assert sorted(map(with_parsed_json, ours)) == sorted(map(with_parsed_json, theirs)), name
 
 
@@ -233,7 +237,7 @@ def book_at(path: Path) -> Gradebook:
     return open_gradebook(f"sqlite:///{path}")
 
 
-def rows(folder: Path, query: str, *values: object) -> list[tuple]:
+def gradebook_rows(folder: Path, query: str, *values: object) -> list[tuple]:
     with closing(sqlite3.connect(folder / "gradebook.db")) as book:
         return book.execute(query, values).fetchall()
 
@@ -255,8 +259,8 @@ COMMENTS = (
 )
 
 
-def comment_on(folder: Path, student: str) -> str:
-    ((comment,),) = rows(folder, COMMENT_OF, student)
+def stored_comment(folder: Path, student: str) -> str:
+    ((comment,),) = gradebook_rows(folder, COMMENT_OF, student)
     return " ".join(comment.split())
 
 
@@ -275,8 +279,8 @@ def autograded(folder: Path, student: str) -> Path:
 
 def test_every_student_gets_the_points_that_the_box_gives(trap_class):
     expected = [(student, points, 4) for student, (points, _) in sorted(CLASS.items())]
-    assert rows(trap_class, SCORES) == expected
-    assert rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
+    assert gradebook_rows(trap_class, SCORES) == expected
+    assert gradebook_rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
 
 
 def test_no_trap_stops_nbgrader_or_makes_it_complain(trap_class):
@@ -359,7 +363,7 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class):
 def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
     trap_class, student, says
 ):
-    assert says in comment_on(trap_class, student)
+    assert says in stored_comment(trap_class, student)
     assert says in text_of(trap_class, student)
 
 
@@ -398,7 +402,7 @@ def ours(once: Callable, trap_class: Path) -> Path:
 def test_both_ways_give_every_cell_of_every_student_the_same(
     ours: Path, trap_class: Path, query: str
 ) -> None:
-    assert rows(ours, query) == rows(trap_class, query)
+    assert gradebook_rows(ours, query) == gradebook_rows(trap_class, query)
 
 
 DATES = "time_zone: UTC\nlate: {per_day: 10%, at_most: 50%}\nroster: roster.csv\n"
@@ -460,7 +464,7 @@ def graded_class(once: Callable, nbgrader: Callable) -> Path:
 
 
 def test_nbgraders_own_commands_apply_the_decisions_and_one_penalty(graded_class):
-    assert points_in(book_at(graded_class / "gradebook.db")) == DECIDED
+    assert gradebook_points(book_at(graded_class / "gradebook.db")) == DECIDED
     with (graded_class / "grades.csv").open(newline="") as table:
         (late,) = [row for row in csv.DictReader(table) if row["student_id"] == "late"]
     assert (late["score"], late["duedate"][:16]) == ("3.2", "2026-03-01 09:00")
@@ -488,7 +492,7 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded_class, tmp_path, ru
     command = ["grade", "submitted", "--out", tmp_path / "out", "--gradebook", url]
     completed = run_course(*command, cwd=graded_class)
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert points_in(book_at(tmp_path / "other.db")) == DECIDED
+    assert gradebook_points(book_at(tmp_path / "other.db")) == DECIDED
     assert (
         "none of them counts as late: unknown. Next: a score in "
         "overrides.yaml for whoever was late; of downloads from Moodle or Canvas, course collect "

@@ -34,7 +34,7 @@ from manyheads.platforms.nbgrader_gradebook import (
 from manyheads.report.class_summary import not_graded
 from manyheads.result import Adjustment, Diagnosed, HandedIn, Result
 from tests import make
-from tests.platforms.nbgrader_class import points_in
+from tests.platforms.nbgrader_class import gradebook_points
 
 pytestmark = pytest.mark.journey
 
@@ -43,7 +43,9 @@ NOTEBOOK = ("01_running_mean", "averages")
 VALUES = ("running_mean-values", *NOTEBOOK)
 
 
-def result(student: str, values: float | None = 0.0, note: str = "", **fields: Any) -> Result:
+def running_mean_result(
+    student: str, values: float | None = 0.0, note: str = "", **fields: Any
+) -> Result:
     """Return a result of the tiny course in which all checks pass except, perhaps, the values.
 
     None: the grader itself failed at the values.
@@ -134,7 +136,7 @@ def book(url: str) -> Iterator[Callable[[], Gradebook]]:
         yield lambda: stack.enter_context(closing(open_gradebook(url)))
 
 
-def write(course: Course, url: str, *results: Result) -> None:
+def write_to_gradebook(course: Course, url: str, *results: Result) -> None:
     with GradebookWriter(course, url) as writer:
         for student_result in results:
             writer.write(student_result)
@@ -145,27 +147,33 @@ def counts(book: Gradebook) -> dict[str, int]:
     return {t: book.db.execute(text(f'SELECT count(*) FROM "{t}"')).scalar_one() for t in tables}
 
 
-def scores(book: Gradebook) -> dict[str, float]:
+def student_scores(book: Gradebook) -> dict[str, float]:
     return {student.id: student.score for student in book.students}
 
 
-def comment_on(book: Gradebook, student: str) -> str:
+def written_comment(book: Gradebook, student: str) -> str:
     return book.find_comment("running_mean-2", *NOTEBOOK, student).comment
 
 
 def test_scores_and_comments_stand_once_where_nbgrader_looks_for_them(tiny, url, book):
-    write(tiny, url, result("ada"), result("ben"))
+    write_to_gradebook(tiny, url, running_mean_result("ada"), running_mean_result("ben"))
     old_counts = counts(book())
-    write(tiny, url, result("ada"), result("ben", 0.25, note="The .py counts."), result("ada", 1))
+    write_to_gradebook(
+        tiny,
+        url,
+        running_mean_result("ada"),
+        running_mean_result("ben", 0.25, note="The .py counts."),
+        running_mean_result("ada", 1),
+    )
     gradebook = book()
     assert counts(gradebook) == old_counts
     assert old_counts["student"] == old_counts["submitted_assignment"] == 2
-    assert scores(gradebook) == {"ada": 4, "ben": 3.25}
+    assert student_scores(gradebook) == {"ada": 4, "ben": 3.25}
     assert {student.max_score for student in gradebook.students} == {4}
     grades = gradebook.find_submission_notebook(*NOTEBOOK, "ben").grades
     assert not any(grade.needs_manual_grade for grade in grades)
     assert gradebook.find_grade(*VALUES, "ben").auto_score == 0.25
-    lines = [line.strip() for line in comment_on(gradebook, "ben").splitlines()]
+    lines = [line.strip() for line in written_comment(gradebook, "ben").splitlines()]
     assert lines == [
         "The .py counts.",
         "You counted all.",
@@ -175,35 +183,35 @@ def test_scores_and_comments_stand_once_where_nbgrader_looks_for_them(tiny, url,
         "(isolation: namespaces)",
     ]
     expected = "All checks passed.\n    (isolation: namespaces)"
-    assert comment_on(gradebook, "ada").strip() == expected
+    assert written_comment(gradebook, "ada").strip() == expected
 
 
 def test_entries_by_hand_stay(tiny, url, book):
-    write(tiny, url, result("ada"))
+    write_to_gradebook(tiny, url, running_mean_result("ada"))
     edited = book()
     grade = edited.find_grade(*VALUES, "ada")
     grade.manual_score, grade.extra_credit = 0.75, 0.5
     edited.find_comment("running_mean-2", *NOTEBOOK, "ada").manual_comment = "Talk to me."
     edited.db.commit()
-    write(tiny, url, result("ada", 1))
-    assert scores(book()) == {"ada": 3 + 0.75 + 0.5}
-    assert comment_on(book(), "ada") == "Talk to me."
+    write_to_gradebook(tiny, url, running_mean_result("ada", 1))
+    assert student_scores(book()) == {"ada": 3 + 0.75 + 0.5}
+    assert written_comment(book(), "ada") == "Talk to me."
 
 
 def test_a_run_that_dies_writes_nothing_of_its_last_student(tiny, url, book, monkeypatch):
     def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
-    write(tiny, url, result("ada"))
+    write_to_gradebook(tiny, url, running_mean_result("ada"))
     old_counts = counts(book())
     with monkeypatch.context() as patched:
         # after all of the scores
         patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            write(tiny, url, result("ben", 1))
+            write_to_gradebook(tiny, url, running_mean_result("ben", 1))
     assert counts(book()) == old_counts
-    write(tiny, url, result("ada"), result("ben", 1))
-    assert scores(book()) == {"ada": 3, "ben": 4}
+    write_to_gradebook(tiny, url, running_mean_result("ada"), running_mean_result("ben", 1))
+    assert student_scores(book()) == {"ada": 3, "ben": 4}
 
 
 @pytest.fixture
@@ -213,13 +221,13 @@ def released(tiny_copy: Path) -> Path:
 
 
 def test_cells_do_not_change_below_submissions(tiny_copy, released, url, book):
-    write(load_course(tiny_copy), url, result("ada", 1))
+    write_to_gradebook(load_course(tiny_copy), url, running_mean_result("ada", 1))
     old_counts = counts(book())
     text = released.read_text()
     released.write_text(text.replace("running_mean-hygiene", "running_mean-tidiness"))
     problem = r"with other cells than exercises/ has\. Next: course grade"
     with pytest.raises(CourseFault, match=problem):
-        write(load_course(tiny_copy), url)
+        write_to_gradebook(load_course(tiny_copy), url)
     assert counts(book()) == old_counts
 
 
@@ -241,19 +249,19 @@ def test_points_that_moved_between_checks_are_written_as_they_are_or_not_at_all(
     points = {"shape": 0.5, "values": 1.5, "gradients": 1, "refuses_nothing": 1}
     checks = [make.check(id_, score, score) for id_, score in points.items()]
     moved = make.result("ada", make.exercise("running_mean", *checks))
-    write(load_course(tiny_copy), url, result("ada", 1))
+    write_to_gradebook(load_course(tiny_copy), url, running_mean_result("ada", 1))
     problem = r"other points than its checks give now .*of ada was.*Next: course release"
     with pytest.raises(CourseFault, match=problem):
-        write(load_course(tiny_copy), url, moved)
-    assert scores(book()) == {"ada": 4}
+        write_to_gradebook(load_course(tiny_copy), url, moved)
+    assert student_scores(book()) == {"ada": 4}
     set_points(released, points)
-    write(load_course(tiny_copy), url, moved)
-    assert scores(book()) == {"ada": 4}
+    write_to_gradebook(load_course(tiny_copy), url, moved)
+    assert student_scores(book()) == {"ada": 4}
     assert book().find_grade(*VALUES, "ada").auto_score == 1.5
     set_points(released, {"values": 2})
     problem = r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"
     with pytest.raises(CourseFault, match=problem):
-        write(load_course(tiny_copy), url, moved)
+        write_to_gradebook(load_course(tiny_copy), url, moved)
     assert [student.max_score for student in book().students] == [4]
 
 
@@ -264,8 +272,8 @@ def waiting(book: Gradebook, student: str) -> list[bool]:
 
 
 def test_a_result_that_is_not_graded_waits_for_a_human(tiny, url, book):
-    write(tiny, url, result("ada", 1))
-    write(tiny, url, result("ada", None))
+    write_to_gradebook(tiny, url, running_mean_result("ada", 1))
+    write_to_gradebook(tiny, url, running_mean_result("ada", None))
     (ada,) = read_gradebook(tiny, url)
     assert (ada.score, ada.max_score, ada.not_graded) == (None, 4, ("running_mean",))
     assert [*not_graded(ada)] == [
@@ -273,11 +281,11 @@ def test_a_result_that_is_not_graded_waits_for_a_human(tiny, url, book):
     ]
     gradebook = book()
     assert all(waiting(gradebook, "ada"))
-    assert "Not graded: the grader itself failed here." in comment_on(gradebook, "ada")
+    assert "Not graded: the grader itself failed here." in written_comment(gradebook, "ada")
     for grade in gradebook.find_submission_notebook(*NOTEBOOK, "ada").grades:
         grade.manual_score = grade.max_score  # as formgrader saves it
     gradebook.db.commit()
-    write(tiny, url, result("ada", None), result("ada", 0.5))
+    write_to_gradebook(tiny, url, running_mean_result("ada", None), running_mean_result("ada", 0.5))
     assert read_gradebook(tiny, url)[0].score == 4, "a score by hand stays"
 
 
@@ -288,16 +296,20 @@ def test_an_excuse_has_no_points(tiny_copy, url, book, row):
     )
     course = load_course(tiny_copy)
     decisions = Decisions.of_course(course)
-    write(course, url, *(final(result(student, 1), decisions) for student in ("ada", "ben")))
+    write_to_gradebook(
+        course,
+        url,
+        *(final(running_mean_result(student, 1), decisions) for student in ("ada", "ben")),
+    )
     assert all(waiting(book(), "ada"))
-    assert "excused: counts for nothing by Dr. X" in comment_on(book(), "ada")
+    assert "excused: counts for nothing by Dr. X" in written_comment(book(), "ada")
     ada, ben = read_gradebook(course, url)
     assert (ada.is_excused, ada.not_graded, ada.max_score) == (True, (), 0)
     assert (ben.is_excused, ben.score) == (False, 4)
 
 
 def test_the_gradebook_is_read_with_manual_scores_and_late_penalties(tiny, url, book):
-    write(tiny, url, result("ben"), result("ada", 1))
+    write_to_gradebook(tiny, url, running_mean_result("ben"), running_mean_result("ada", 1))
     edited = book()
     edited.find_grade(*VALUES, "ben").manual_score = 0.5
     edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
@@ -314,7 +326,7 @@ HANDED_IN = HandedIn(source="timestamp.txt", time=datetime(2026, 3, 1, 20, tzinf
 
 
 @pytest.fixture
-def grade(tiny_copy: Path, url: str) -> Callable[..., None]:
+def write_late_results(tiny_copy: Path, url: str) -> Callable[..., None]:
     """Write late results with all points, in a course with a due date or without one."""
     yaml = tiny_copy / "course.yaml"
     undated = yaml.read_text()
@@ -325,35 +337,37 @@ def grade(tiny_copy: Path, url: str) -> Callable[..., None]:
         course = load_course(tiny_copy)
         decisions = Decisions.of_course(course)
         for student in students:
-            write(course, url, final(result(student, 1, handed_in=HANDED_IN), decisions))
+            write_to_gradebook(
+                course, url, final(running_mean_result(student, 1, handed_in=HANDED_IN), decisions)
+            )
 
     return write_late
 
 
-def test_a_due_date_that_is_removed_takes_its_penalty_with_it(grade, book):
-    grade("ada", "ben", is_dated=True)
-    assert points_in(book()) == {"ada": 2, "ben": 2}
-    assert "1 day late" in comment_on(book(), "ada")
+def test_a_due_date_that_is_removed_takes_its_penalty_with_it(write_late_results, book):
+    write_late_results("ada", "ben", is_dated=True)
+    assert gradebook_points(book()) == {"ada": 2, "ben": 2}
+    assert "1 day late" in written_comment(book(), "ada")
     for _ in range(2):
-        grade("ada")
-        assert points_in(book()) == {"ada": 4, "ben": 2}, "only the written student changes"
-        assert "late" not in comment_on(book(), "ada")
-        assert "1 day late" in comment_on(book(), "ben")
+        write_late_results("ada")
+        assert gradebook_points(book()) == {"ada": 4, "ben": 2}, "only the written student changes"
+        assert "late" not in written_comment(book(), "ada")
+        assert "1 day late" in written_comment(book(), "ben")
         assert book().find_assignment("averages").duedate is None, "nbgrader would take points"
-    grade("ben")
-    assert points_in(book()) == {"ada": 4, "ben": 4}
+    write_late_results("ben")
+    assert gradebook_points(book()) == {"ada": 4, "ben": 4}
 
 
-def test_a_penalty_of_nbgraders_own_due_date_stays(grade, book):
-    grade("ada", is_dated=True)
-    grade("ada")
+def test_a_penalty_of_nbgraders_own_due_date_stays(write_late_results, book):
+    write_late_results("ada", is_dated=True)
+    write_late_results("ada")
     edited = book()
     edited.update_or_create_assignment("averages", duedate="2026-03-01 08:00:00 UTC")
     # as nbgrader autograde enters it
     edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
     edited.db.commit()
-    grade("ada")
-    assert points_in(book()) == {"ada": 2.5}
+    write_late_results("ada")
+    assert gradebook_points(book()) == {"ada": 2.5}
     assert book().find_assignment("averages").duedate == datetime(2026, 3, 1, 8)
 
 
@@ -361,7 +375,7 @@ def test_a_penalty_of_nbgraders_own_due_date_stays(grade, book):
     ("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)]
 )
 def test_a_score_by_hand_that_is_no_number_of_points_is_an_error(tiny, url, book, column, points):
-    write(tiny, url, result("ada"))
+    write_to_gradebook(tiny, url, running_mean_result("ada"))
     edited = book()
     setattr(edited.find_grade(*VALUES, "ada"), column, points)
     edited.db.commit()
@@ -371,7 +385,7 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_an_error(tiny, url, book
     with pytest.raises(CourseFault, match=problem):
         read_gradebook(tiny, url)
     with pytest.raises(CourseFault, match=problem):
-        write(tiny, url, result("ada", 1))
+        write_to_gradebook(tiny, url, running_mean_result("ada", 1))
     assert book().find_grade(*VALUES, "ada").auto_score == 0
 
 
@@ -388,7 +402,7 @@ def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(
     tiny: Course, bad: str, says: str
 ) -> None:
     with pytest.raises(CourseFault, match=says) as raised:
-        write(tiny, bad)
+        write_to_gradebook(tiny, bad)
     assert str(raised.value).endswith("Next: check the URL, such as sqlite:///gradebook.db")
     assert len(str(raised.value).splitlines()) == 1
 

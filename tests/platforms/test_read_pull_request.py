@@ -281,7 +281,7 @@ def dispatch(number: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def environment(service: Service, tmp_path: Path) -> Callable[[object], dict[str, str]]:
+def event_environment(service: Service, tmp_path: Path) -> Callable[[object], dict[str, str]]:
     """Return the environment of a step, in a run with this event."""
 
     def with_event(payload: object) -> dict[str, str]:
@@ -292,17 +292,17 @@ def environment(service: Service, tmp_path: Path) -> Callable[[object], dict[str
     return with_event
 
 
-def test_the_event_names_the_pull_request(environment):
-    assert pull_request(environment(event())) == PullRequest(
+def test_the_event_names_the_pull_request(event_environment):
+    assert pull_request(event_environment(event())) == PullRequest(
         repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1"
     )
 
 
-def test_the_service_names_the_student_of_a_dispatch(service, environment):
+def test_the_service_names_the_student_of_a_dispatch(service, event_environment):
     service.tokens["t"] = {"pull-requests": "read"}
     service.heads[7], service.authors[7] = "b" * 40, "ben"
     payload = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
-    assert pull_request(environment(payload)) == PullRequest(
+    assert pull_request(event_environment(payload)) == PullRequest(
         repository="school/class", number=7, head="b" * 40, student="ben"
     )
 
@@ -320,14 +320,14 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("payload", EVENTS.values(), ids=EVENTS)
-def test_another_event_is_refused_without_a_request(service, environment, payload):
+def test_another_event_is_refused_without_a_request(service, event_environment, payload):
     fault = r"the event is not that of a pull request\. Next: look at the `on:`"
     with pytest.raises(CourseFault, match=fault):
-        pull_request(environment(payload))
+        pull_request(event_environment(payload))
     assert service.requests == []
 
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", "", "..", "a/b", "a\nb", "-x", "a" * 65])
-def test_an_account_that_no_student_can_have_is_not_graded(environment, login):
+def test_an_account_that_no_student_can_have_is_not_graded(event_environment, login):
     with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
-        pull_request(environment(event(user={"login": login})))
+        pull_request(event_environment(event(user={"login": login})))

@@ -34,7 +34,7 @@ VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="")
 AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
 
 
-def exercise(id_, *named, score=0, outcome="failed", **fields):
+def exercise_of_four_points(id_, *named, score=0, outcome="failed", **fields):
     """Of 4 points."""
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **fields)
 
@@ -65,9 +65,9 @@ def table(*results, **options):
     return [" ".join(line.split()) for line in lines if "/" in line]
 
 
-RIGHT = exercise("a", score=4)
-FAILED = exercise("a")
-MISSING = exercise("a", outcome="missing")
+RIGHT = exercise_of_four_points("a", score=4)
+FAILED = exercise_of_four_points("a")
+MISSING = exercise_of_four_points("a", outcome="missing")
 LOST = make.exercise(
     "a",
     make.check("split", 1),
@@ -107,8 +107,10 @@ UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
         pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="an excused one neither"),
         pytest.param(
             [
-                exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"),
-                exercise("a", VIEW, outcome="crashed"),
+                exercise_of_four_points(
+                    "a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"
+                ),
+                exercise_of_four_points("a", VIEW, outcome="crashed"),
             ],
             {"groups": {NOT_IMPORTED: 1}},
             id="an attempt in a group has no misconception",
@@ -122,14 +124,14 @@ def test_an_exercise_has_counts(exercises, counts):
 
 def test_a_score_counts_among_the_shares_that_it_reaches():
     scores = (0, 0.5, 1, 1.1, 2, 2, 3, 3.9, 3.9, 3.9, 4)
-    column = column_of(*(exercise("a", score=score) for score in scores))
+    column = column_of(*(exercise_of_four_points("a", score=score) for score in scores))
     assert column.spread == [1, 2, 3, 1, 3, 1]
 
 
 def test_totals_are_of_graded_students_on_the_roster():
     assignment = part_of(
         graded_result("ada", RIGHT),
-        graded_result("ben", exercise("a", score=2)),
+        graded_result("ben", exercise_of_four_points("a", score=2)),
         graded_result("cat", LOST),
         graded_result("dan", EXCUSED),
         graded_result("eve", FAILED),
@@ -153,8 +155,13 @@ def test_without_a_graded_result_there_is_no_mean():
 def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
     assignment = part_of(
-        graded_result("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS)),
-        *results_of(exercise("a", common), exercise("a", common)),
+        graded_result(
+            "ada",
+            exercise_of_four_points("a", rare),
+            exercise_of_four_points("b", AXIS),
+            exercise_of_four_points("c", AXIS),
+        ),
+        *results_of(exercise_of_four_points("a", common), exercise_of_four_points("a", common)),
     )
     assert [(m.id, len(m.names), m.attempts) for m in assignment.misconceptions] == [
         ("common", 2, 2),
@@ -167,9 +174,11 @@ def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
 def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it():
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     assignment = part_of(
-        graded_result("ada", exercise("a", either), exercise("b", VIEW)),
-        graded_result("ben", exercise("a", either, AXIS)),
-        graded_result("cat", exercise("a", VIEW)),
+        graded_result(
+            "ada", exercise_of_four_points("a", either), exercise_of_four_points("b", VIEW)
+        ),
+        graded_result("ben", exercise_of_four_points("a", either, AXIS)),
+        graded_result("cat", exercise_of_four_points("a", VIEW)),
     )
     view, axis = assignment.misconceptions
     assert view.wrong_line == axis.wrong_line == "", "no line is proved"
@@ -193,19 +202,22 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
 )
 def test_a_misconception_has_a_line_of_wrong_code(edit, named, wrong_line):
     attempts = [
-        exercise("a", *named, lines=(ProvedLine(line=1, edit=text),)) for text in ("", edit)
+        exercise_of_four_points("a", *named, lines=(ProvedLine(line=1, edit=text),))
+        for text in ("", edit)
     ]
     assert part_of(*results_of(*attempts)).misconceptions[0].wrong_line == wrong_line
 
 
 def test_every_count_is_about_the_same_attempts():
-    wrong = exercise("a", VIEW)
+    wrong = exercise_of_four_points("a", VIEW)
     assignment = part_of(
         graded_result("ada", wrong),
         graded_result("ben", wrong),
         graded_result("cat", FAILED),
-        graded_result("dan", MISSING, exercise("b")),
-        graded_result("eve", EXCUSED.model_copy(update={"diagnosis": (VIEW,)}), exercise("b")),
+        graded_result("dan", MISSING, exercise_of_four_points("b")),
+        graded_result(
+            "eve", EXCUSED.model_copy(update={"diagnosis": (VIEW,)}), exercise_of_four_points("b")
+        ),
         graded_result("mal", wrong),
         roster=("ada", "ben", "cat", "dan", "eve", "zoe"),
     )
@@ -223,14 +235,20 @@ def test_what_is_named_again_in_a_later_exercise_came_back():
     untouched = VIEW.model_copy(update={"id": UNTOUCHED})
     results = [
         graded_result(
-            "ada", exercise("c", AXIS), assignment="tails"
+            "ada", exercise_of_four_points("c", AXIS), assignment="tails"
         ),  # in whichever order results come
-        graded_result("ada", exercise("a", AXIS), exercise("b")),
-        graded_result("ben", exercise("a", AXIS), exercise("b", AXIS)),
-        graded_result("ben", exercise("c", AXIS), assignment="tails"),
-        graded_result("cat", exercise("a", AXIS), exercise("b", VIEW)),
-        graded_result("dan", exercise("b", AXIS)),
-        graded_result("eve", exercise("a", untouched), exercise("b", untouched)),
+        graded_result("ada", exercise_of_four_points("a", AXIS), exercise_of_four_points("b")),
+        graded_result(
+            "ben", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", AXIS)
+        ),
+        graded_result("ben", exercise_of_four_points("c", AXIS), assignment="tails"),
+        graded_result(
+            "cat", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", VIEW)
+        ),
+        graded_result("dan", exercise_of_four_points("b", AXIS)),
+        graded_result(
+            "eve", exercise_of_four_points("a", untouched), exercise_of_four_points("b", untouched)
+        ),
     ]
     assert ClassView(results, labels=LABELS).came_back == [
         (AXIS.title, "a", "c", ["ada", "ben"]),
@@ -246,7 +264,7 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
         ("", "eve fay gil", ()),
     ]
     results = [
-        graded_result(student, exercise("a", *named, answers=answers))
+        graded_result(student, exercise_of_four_points("a", *named, answers=answers))
         for answers, students, named in attempts
         for student in students.split()
     ]
@@ -260,7 +278,7 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
 
 
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
-    wrong = exercise("b", VIEW, score=1)
+    wrong = exercise_of_four_points("b", VIEW, score=1)
     results = [
         graded_result("mia", RIGHT, wrong),
         graded_result("ada", RIGHT),
@@ -281,11 +299,17 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
 @pytest.mark.parametrize(
     ("attempt", "cell"),
     [
-        pytest.param(exercise("a", outcome="crashed"), "0!", id="crashed"),
-        pytest.param(exercise("a", outcome="timeout"), "0∞", id="out of time"),
+        pytest.param(exercise_of_four_points("a", outcome="crashed"), "0!", id="crashed"),
+        pytest.param(exercise_of_four_points("a", outcome="timeout"), "0∞", id="out of time"),
         pytest.param(MISSING, "–", id="missing"),
-        pytest.param(exercise("a", outcome="missing", adjustments=(LATE,)), "–", id="late"),
-        pytest.param(exercise("a", outcome="missing", adjustments=(BY_HAND,)), "0", id="decided"),
+        pytest.param(
+            exercise_of_four_points("a", outcome="missing", adjustments=(LATE,)), "–", id="late"
+        ),
+        pytest.param(
+            exercise_of_four_points("a", outcome="missing", adjustments=(BY_HAND,)),
+            "0",
+            id="decided",
+        ),
         pytest.param(FAILED, "0", id="failed"),
         pytest.param(LOST, "?", id="not graded"),
         pytest.param(EXCUSED, "ex", id="excused"),
@@ -314,7 +338,7 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_and_no_title(n
         f"p{i}": (f"{i:02d}", title)
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
-    exercises = [exercise(id_, long, score=2.25) for id_ in titles]
+    exercises = [exercise_of_four_points(id_, long, score=2.25) for id_ in titles]
     results = [graded_result(student, *exercises) for student in ("ada", name)]
     view = ClassView(results, labels=Labels(exercises=titles))
     output = make.printed_lines(class_table(view), 80)
@@ -331,7 +355,8 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_and_no_title(n
 )
 def test_ten_misconceptions_are_listed_and_the_others_are_counted(count, last):
     exercises = [
-        exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)
+        exercise_of_four_points(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"}))
+        for i in range(count)
     ]
     view = ClassView([graded_result("ada", *exercises)])
     assert make.printed_lines(class_table(view, "course report there"))[-1] == last
@@ -344,7 +369,12 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
     ("attempts", "lines"),
     [
         pytest.param(
-            [exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST],
+            [
+                exercise_of_four_points("a", VIEW),
+                exercise_of_four_points("a", EITHER),
+                FAILED,
+                LOST,
+            ],
             [
                 "01 A 4 attempts, 0 full, mean 0.00 / 4",
                 f"2 {VIEW.title} (or You mixed., 1 of 2)",
@@ -354,7 +384,7 @@ EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
             id="every kind of attempt",
         ),
         pytest.param(
-            [exercise("a", EITHER)],
+            [exercise_of_four_points("a", EITHER)],
             ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"],
             id="an alternative in all attempts",
         ),

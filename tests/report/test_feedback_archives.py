@@ -44,7 +44,7 @@ def write_result_of(student, here):
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def feedback_course(tmp_path: Path) -> Path:
     """A course."""
     (tmp_path / "course.yaml").write_text(COURSE)
     return tmp_path
@@ -83,17 +83,17 @@ def folders_in(here, name):
     return {path.split("/")[0] for path in archive_of(here, name)}
 
 
-def test_a_folder_for_each_student_as_nbgrader_names_it_has_the_counted_scores(here):
-    (here / "overrides.yaml").write_text(
+def test_a_folder_for_each_student_as_nbgrader_names_it_has_the_counted_scores(feedback_course):
+    (feedback_course / "overrides.yaml").write_text(
         "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n"
     )
-    handed_in = here / "submitted" / "ada" / "averages"
+    handed_in = feedback_course / "submitted" / "ada" / "averages"
     handed_in.mkdir(parents=True)
     (handed_in / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
     (handed_in / "submission_secret.txt").write_text("secret")
-    write_result_of("ada", here)
-    assert feedback(here) == "1 student: home/feedback/\n"
-    folder = here / "home" / "feedback" / "ada" / "averages"
+    write_result_of("ada", feedback_course)
+    assert feedback(feedback_course) == "1 student: home/feedback/\n"
+    folder = feedback_course / "home" / "feedback" / "ada" / "averages"
     texts = {path.name: path.read_text() for path in folder.iterdir()}
     whole = ["02_median.html", "averages.html", "averages.md"]
     assert sorted(texts) == ["01_mean.html", *whole, "submission_secret.txt", "timestamp.txt"]
@@ -104,21 +104,21 @@ def test_a_folder_for_each_student_as_nbgrader_names_it_has_the_counted_scores(h
     assert texts["averages.md"].startswith("## Averages: 9 / 10\n")
 
 
-def test_with_hostile_names_no_feedback_and_no_result_is_lost(here):
+def test_with_hostile_names_no_feedback_and_no_result_is_lost(feedback_course):
     for name in HOSTILE:
-        write_result_of(name, here)
-    feedback(here)
-    files = (here / "home" / "feedback").glob("*/*/averages.html")
+        write_result_of(name, feedback_course)
+    feedback(feedback_course)
+    files = (feedback_course / "home" / "feedback").glob("*/*/averages.html")
     pages = {path.parts[-3]: path.read_text() for path in files}
     assert len({name.casefold() for name in pages}) == len(HOSTILE), "if case does not count, too"
     # they are one folder on some system, or none
     assert {"Ada", "ada", "e\u0301", "CON"}.isdisjoint(pages)
     assert [name for name, page in pages.items() if "<script>alert" in page] == []
-    results = here / "results"
+    results = feedback_course / "results"
     original = {path: path.read_bytes() for path in results.glob("*/*.json")}
     assert len(original) == len(HOSTILE)
     for _ in range(2):
-        assert call_course("report", "results", cwd=here).returncode == 0
+        assert call_course("report", "results", cwd=feedback_course).returncode == 0
     assert {path: path.read_bytes() for path in results.glob("*/*.json")} == original
     assert [path.name for path in (results / "report").iterdir()] == ["averages.json"]
     stems = {path.stem.casefold() for path in (results / "report-pages" / "students").iterdir()}
@@ -151,11 +151,11 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
         "{0}_assignsubmission_file_01_mean.py",
     ],
 )
-def test_moodle_finds_each_participant(here, form):
+def test_moodle_finds_each_participant(feedback_course, form):
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
-    output = send(here, {form.format(name): MEAN for name in names})
+    output = send(feedback_course, {form.format(name): MEAN for name in names})
     assert output.endswith("home/moodle-averages.zip\n")
-    files = archive_of(here, "moodle-averages.zip")
+    files = archive_of(feedback_course, "moodle-averages.zip")
     participants = {7, 9, 123, 124}
     read = {path: as_moodle_reads(path, participants) for path in files}
     assert sorted(target for target in read.values() if target) == [
@@ -169,27 +169,27 @@ def test_moodle_finds_each_participant(here, form):
     assert [path for path in files if path.startswith("/") or ".." in path.split("/")] == []
 
 
-def test_a_student_without_a_readable_file_is_named(here):
+def test_a_student_without_a_readable_file_is_named(feedback_course):
     files = {f"Ada_1{MOODLE}": MEAN, "Bela_2_assignsubmission_file_/work.rar": b"Rar!"}
-    output = send(here, files).replace("\n", " ")
-    (bela,) = (here / "submitted").glob("Bela*")
+    output = send(feedback_course, files).replace("\n", " ")
+    (bela,) = (feedback_course / "submitted").glob("Bela*")
     assert (
         f"not in a zip: {bela.name}: no file could be read, and feedback goes back under a file's "
         "name. Next: give this student the page in feedback/STUDENT/averages/"
     ) in output
     assert output.count("not in a zip") == 1
-    assert folders_in(here, "moodle-averages.zip") == {"Ada_1_assignsubmission_file_"}
+    assert folders_in(feedback_course, "moodle-averages.zip") == {"Ada_1_assignsubmission_file_"}
 
 
-def test_a_student_whom_moodle_cannot_find_is_named(here):
-    output = send(here, {f"{name}{MOODLE}": MEAN for name in ("Participant", "Ada_1")})
+def test_a_student_whom_moodle_cannot_find_is_named(feedback_course):
+    output = send(feedback_course, {f"{name}{MOODLE}": MEAN for name in ("Participant", "Ada_1")})
     assert (
         "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: "
     ) in output
-    assert folders_in(here, "moodle-averages.zip") == {"Ada_1_assignsubmission_file_"}
+    assert folders_in(feedback_course, "moodle-averages.zip") == {"Ada_1_assignsubmission_file_"}
 
 
-def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
+def attachment_as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
     """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a
     name. attachments: whose each is.
     """
@@ -206,25 +206,29 @@ def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] |
     return ids[0], int(ids[1])
 
 
-def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(here):
+def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(
+    feedback_course,
+):
     for archive_format in ("zip", "gztar"):
         for name in ("01_mean.py", "02_median.py")[archive_format == "zip" :]:
-            (here / archive_format).mkdir(exist_ok=True)
-            (here / archive_format / name).write_text(MEAN)
-        shutil.make_archive(str(here / "work"), archive_format, here / archive_format)
+            (feedback_course / archive_format).mkdir(exist_ok=True)
+            (feedback_course / archive_format / name).write_text(MEAN)
+        shutil.make_archive(
+            str(feedback_course / "work"), archive_format, feedback_course / archive_format
+        )
     names = {
         "lovelaceada_LATE_1_10_01_mean.py": MEAN,
         "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
         "bartokbela_2_20_01_mean.ipynb": make.notebook(MEAN),
-        "chenchen_3_30_work.zip": (here / "work.zip").read_bytes(),
-        "danadan_5_50_work.tar.gz": (here / "work.tar.gz").read_bytes(),
+        "chenchen_3_30_work.zip": (feedback_course / "work.zip").read_bytes(),
+        "danadan_5_50_work.tar.gz": (feedback_course / "work.tar.gz").read_bytes(),
         "anon_aB3x9_40_01_mean.py": MEAN,
         "LATE_anon_aB3x9_41_02_median.py": MEAN.replace("mean", "median"),
     }
-    send(here, names)
-    files = archive_of(here, "canvas-averages.zip")
+    send(feedback_course, names)
+    files = archive_of(feedback_course, "canvas-averages.zip")
     owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9", 50: "5"}
-    assert {as_canvas_reads(name, owners) for name in files} == {
+    assert {attachment_as_canvas_reads(name, owners) for name in files} == {
         (user, file) for file, user in owners.items()
     }
     text = files.pop("danadan_5_50_work.tar.gz.txt").decode()
@@ -241,12 +245,12 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 
 
-def test_the_same_results_give_the_same_bytes(here):
-    collect_and_grade(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
-    feedback(here)
-    written = make.content(here / "home")
-    feedback(here)
-    assert make.content(here / "home") == written
+def test_the_same_results_give_the_same_bytes(feedback_course):
+    collect_and_grade(feedback_course, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+    feedback(feedback_course)
+    written = make.content(feedback_course / "home")
+    feedback(feedback_course)
+    assert make.content(feedback_course / "home") == written
 
 
 ROSTER = """\
@@ -265,25 +269,25 @@ def send_to_groups(here, *names):
     return feedback(here, "--roster", "roster.csv")
 
 
-def test_feedback_to_a_group_in_canvas_names_no_member(here):
-    send_to_groups(here, OF_TEAM)
-    text = archive_of(here, "canvas-averages.zip")[OF_TEAM].decode()
+def test_feedback_to_a_group_in_canvas_names_no_member(feedback_course):
+    send_to_groups(feedback_course, OF_TEAM)
+    text = archive_of(feedback_course, "canvas-averages.zip")[OF_TEAM].decode()
     assert text.startswith("# ## Averages")
     names = ("ada", "bela", "lovelace", "bartok")
     assert [name for name in names if name in text.lower()] == []
 
 
-def test_a_group_gets_no_feedback_if_that_of_its_members_differs(here):
-    (here / "overrides.yaml").write_text(
+def test_a_group_gets_no_feedback_if_that_of_its_members_differs(feedback_course):
+    (feedback_course / "overrides.yaml").write_text(
         "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
     )
-    output = send_to_groups(here, OF_TEAM, "lichen_50022_11_01_mean.py")
-    assert [*archive_of(here, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
+    output = send_to_groups(feedback_course, OF_TEAM, "lichen_50022_11_01_mean.py")
+    assert [*archive_of(feedback_course, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
     assert (
         "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback "
         "differs. Next: give each member the page in feedback/STUDENT/averages/"
     ) in output
-    feedback_folder = here / "home" / "feedback"
+    feedback_folder = feedback_course / "home" / "feedback"
     ada, bela = (
         (feedback_folder / student / "averages" / "averages.md").read_text()
         for student in ("ada", "bela")
@@ -292,17 +296,17 @@ def test_a_group_gets_no_feedback_if_that_of_its_members_differs(here):
 
 
 @pytest.mark.parametrize(("name", "members"), [("Red team", "ada, bela"), ("Solo", "chen")])
-def test_the_number_of_a_group_in_moodle_is_no_participants(here, name, members):
-    output = send_to_groups(here, f"{name}_7{MOODLE}")
-    assert not (here / "home" / "moodle-averages.zip").exists()
+def test_the_number_of_a_group_in_moodle_is_no_participants(feedback_course, name, members):
+    output = send_to_groups(feedback_course, f"{name}_7{MOODLE}")
+    assert not (feedback_course / "home" / "moodle-averages.zip").exists()
     assert (
         f"not in a zip: {members}: Moodle's folder has the number of their group, which is no "
         "participant's. Next: "
     ) in output
 
 
-def test_moodles_folder_for_each_member_goes_back_to_each(here):
+def test_moodles_folder_for_each_member_goes_back_to_each(feedback_course):
     names = [f"Red team-{member}" for member in ("Ada Lovelace_7", "Bela Bartok_8")]
-    send_to_groups(here, *(f"{name}{MOODLE}" for name in names))
+    send_to_groups(feedback_course, *(f"{name}{MOODLE}" for name in names))
     expected = {f"{name}_assignsubmission_file_" for name in names}
-    assert folders_in(here, "moodle-averages.zip") == expected
+    assert folders_in(feedback_course, "moodle-averages.zip") == expected

@@ -69,7 +69,7 @@ class Page(HTMLParser):
         raise AssertionError("a comment")
 
 
-def result(text: str) -> Result:
+def result_with_text(text: str) -> Result:
     """A result in which every text that could be a student's is this one."""
     checks = [make.check(id_, 0, 2, title=text, evidence=text, hint=text) for id_ in "cd"]
     named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
@@ -84,14 +84,14 @@ def result(text: str) -> Result:
     )
 
 
-CLEAN = Page(results_section("Course", [result("plain")]))
+CLEAN = Page(results_section("Course", [result_with_text("plain")]))
 
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(
     text,
 ):
-    section = results_section("Course", [result(text)])
+    section = results_section("Course", [result_with_text(text)])
     page = Page(section)
     assert set(page.tags) <= ALLOWED
     assert (page.tags, page.attributes, page.outside) == (

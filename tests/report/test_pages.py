@@ -76,7 +76,7 @@ class Seen(HTMLParser):
             self._words.append(data)
 
 
-def check(id_, score=0, outcome="failed", evidence="", hint=""):
+def check_of_two_points(id_, score=0, outcome="failed", evidence="", hint=""):
     return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
@@ -89,7 +89,7 @@ def graded_result(student, *exercises, **changed):
     return make.result(student, *exercises, **defaults | changed)
 
 
-def write(folder, *results, **options):
+def write_class_pages(folder, *results, **options):
     names = {"members", "changed", "labels", "day"} & options.keys()
     view = {name: options.pop(name) for name in names}
     return write_pages(ClassView(results, **view), folder, **options)
@@ -102,16 +102,18 @@ VIEW = Diagnosed(
     alternatives=("mix_batch",),
 )
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
-GOOD = exercise(check("split", 2), check("merge", 2))
+GOOD = exercise(check_of_two_points("split", 2), check_of_two_points("merge", 2))
 SEEN = (
-    check("split", evidence="head 0 holds channels 4…7"),
-    check("merge", evidence="it is not x"),
-    check("shape", 2),
+    check_of_two_points("split", evidence="head 0 holds channels 4…7"),
+    check_of_two_points("merge", evidence="it is not x"),
+    check_of_two_points("shape", 2),
 )
 BAD = exercise(*SEEN, named=(VIEW, SCALE))
 CRASHED = exercise(
-    check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."),
-    check("merge"),
+    check_of_two_points(
+        "split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."
+    ),
+    check_of_two_points("merge"),
 )
 HALF = exercise(
     *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in SEEN),
@@ -131,7 +133,7 @@ LINES = (
     ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"),
 )
 LINED = BAD.model_copy(update={"lines": LINES})
-MISSING = exercise(check("split", outcome="missing"), id_="mask")
+MISSING = exercise(check_of_two_points("split", outcome="missing"), id_="mask")
 PEOPLE = ClassList(
     Roster(
         (
@@ -151,7 +153,7 @@ CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
     ids=["right", "two misconceptions", "crashed", "half written"],
 )
 def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
-    write(tmp_path, graded_result("ada", result))
+    write_class_pages(tmp_path, graded_result("ada", result))
     text = Seen(tmp_path / "students" / "ada.html").text
     report = "\n".join(make.printed_lines(exercise_report(result), 400))
     fragments = re.split(r"\n|\s{3,}|hint: ", report)
@@ -199,7 +201,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
 )
 def test_on_a_students_page_stands(tmp_path, exercises, says, silent):
     results = [graded_result("u1", *exercises, handed_in=CAME), graded_result("u2", GOOD)]
-    write(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
+    write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
     assert [phrase for phrase in says if phrase not in page.text] == []
     assert silent not in page.text
@@ -322,7 +324,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
     ],
 )
 def test_on_the_class_page_stands(tmp_path, results, more, says, silent):
-    page = Seen(write(tmp_path, *results, **more))
+    page = Seen(write_class_pages(tmp_path, *results, **more))
     text = f"{page.text} {page.links}"
     assert [phrase for phrase in says if phrase not in text] == []
     assert [phrase for phrase in silent if phrase in text] == []
@@ -333,7 +335,7 @@ def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path):
     rare = exercise(*SEEN, id_="mask", named=(VIEW,))
     results = [graded_result(student, scale, rare) for student in ("u1", "u2")]
     results += [graded_result("u3", scale), CRASHING]
-    write(tmp_path, *results, members=PEOPLE, labels=LABELS, left_out=["u9.json"])
+    write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, left_out=["u9.json"])
     page = Seen(tmp_path / "without-names.html")
     for phrase in (
         "3 attempts You did not scale. One such line: q <b> 3 in 04 The dance",
@@ -350,15 +352,15 @@ def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
     checks = (
-        check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE),
-        check(HOSTILE, evidence=HOSTILE + "."),
-        check(HOSTILE + "ok", 2),
+        check_of_two_points("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE),
+        check_of_two_points(HOSTILE, evidence=HOSTILE + "."),
+        check_of_two_points(HOSTILE + "ok", 2),
     )
     bad = exercise(*checks, id_=HOSTILE, named=(named, SCALE), note=HOSTILE, adjustments=decided)
     fields = dict.fromkeys(("assignment", "isolation", "device"), HOSTILE)
     result = graded_result(HOSTILE, bad, versions={HOSTILE: HOSTILE}, adjustments=decided, **fields)
     ungraded = [NotGraded(path=HOSTILE, reason=HOSTILE)]
-    index = write(tmp_path, result, left_out=[HOSTILE], not_graded=ungraded)
+    index = write_class_pages(tmp_path, result, left_out=[HOSTILE], not_graded=ungraded)
     for path in (index, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         page = Seen(path)
         assert " ".join(HOSTILE.split()) in page.text
@@ -372,7 +374,7 @@ def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path, name):
-    page = write(tmp_path, graded_result(name, GOOD))
+    page = write_class_pages(tmp_path, graded_result(name, GOOD))
     (link,) = [link for link in Seen(page).links if link.startswith("students/")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
@@ -389,10 +391,10 @@ def test_no_two_names_share_a_page():
 
 
 def test_the_page_of_a_student_without_a_result_is_deleted_and_no_other_file(tmp_path):
-    write(tmp_path, graded_result("ada", GOOD), graded_result("ben", GOOD))
+    write_class_pages(tmp_path, graded_result("ada", GOOD), graded_result("ben", GOOD))
     folder = tmp_path / "students"
     (folder / "mine.html").write_text("<p>my own page</p>")
-    write(tmp_path, graded_result("ada", GOOD))
+    write_class_pages(tmp_path, graded_result("ada", GOOD))
     assert sorted(path.name for path in folder.iterdir()) == ["ada.html", "mine.html"]
 
 
@@ -401,7 +403,9 @@ def test_pictures_are_below_their_attempt_and_on_no_other_page(tmp_path):
     picture = compare_tables("weights, head 1", torch.eye(2), half, "query", "key", "weights")
     other = CRASHED.model_copy(update={"id": "other"})
     drawn = {("ada", "heads", exercise_id): [picture] for exercise_id in ("dance", "gone")}
-    write(tmp_path, graded_result("ada", BAD, other), graded_result("ben", BAD), drawn=drawn)
+    write_class_pages(
+        tmp_path, graded_result("ada", BAD, other), graded_result("ben", BAD), drawn=drawn
+    )
     names = ("students/ada.html", "students/ben.html", "index.html")
     pages = [Seen(tmp_path / name) for name in names]
     for page, count in zip(pages, (1, 0, 0), strict=True):

@@ -15,7 +15,7 @@ from manyheads.report.report_content import file_stems
 from manyheads.result import Adjustment, Result
 from manyheads.student.pictures import compare_tables
 from manyheads.submission.roster_and_times import Roster, Student
-from tests.axe import SCHEMES, violations
+from tests.axe import SCHEMES, accessibility_violations
 
 PHONE = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -203,7 +203,7 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
         browser.js("[...document.querySelectorAll('.sorted thead th')].at(-1).ariaSort")
         == "descending"
     )
-    assert violations(browser, SCHEMES[0]) == []
+    assert accessibility_violations(browser, SCHEMES[0]) == []
 
 
 def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small):
@@ -301,7 +301,7 @@ def test_axe_finds_nothing_against_wcag(browser, small, scheme):
     for page in [*pages_of(small), small / WITHOUT_NAMES]:
         browser.open(page)
         browser.js(OPENED)
-        assert violations(browser, scheme) == [], page
+        assert accessibility_violations(browser, scheme) == [], page
         paper = browser.js("getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
@@ -314,4 +314,7 @@ def test_axe_finds_what_nobody_can_read(browser, tmp_path, scheme):
         "this?</p></main>"
     )
     browser.open(page)
-    assert any(violation.startswith("color-contrast") for violation in violations(browser, scheme))
+    assert any(
+        violation.startswith("color-contrast")
+        for violation in accessibility_violations(browser, scheme)
+    )

@@ -32,26 +32,30 @@ VIEW = Diagnosed(
 )
 
 
-def check(id_, score, most, outcome="failed"):
+def check_with_hint(id_, score, most, outcome="failed"):
     explanation = {} if score == most else {"evidence": "head 0 differs", "hint": "Look again."}
     return make.check(id_, score, most, outcome, title=f"checks {id_}", **explanation)
 
 
-def result_of(student, *checks, assignment="heads", named=(), **fields):
+def result_of_checks(student, *checks, assignment="heads", named=(), **fields):
     exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **fields)
     return make.result(student, exercise, assignment=assignment)
 
 
-ADA = result_of("ada", check("split", 1.25, 1.25), check("merge", 2, 2))
-BEN = result_of(
-    "ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts."
+ADA = result_of_checks("ada", check_with_hint("split", 1.25, 1.25), check_with_hint("merge", 2, 2))
+BEN = result_of_checks(
+    "ben",
+    check_with_hint("split", 0, 1.25),
+    check_with_hint("merge", 2, 2),
+    named=(VIEW,),
+    note="The .py counts.",
 )
-CAT = result_of(
+CAT = result_of_checks(
     "cat",
-    check("a", 0, 1, "timeout"),
-    check("b", 0, 1, "crashed"),
-    check("c", 0, 1, "skipped"),
-    check("d", 0, 1),
+    check_with_hint("a", 0, 1, "timeout"),
+    check_with_hint("b", 0, 1, "crashed"),
+    check_with_hint("c", 0, 1, "skipped"),
+    check_with_hint("d", 0, 1),
 )
 TWO = Roster(
     (
@@ -61,19 +65,23 @@ TWO = Roster(
 )
 
 
-def rows(name, *results, roster=TWO, zero=False):
+def exported_rows(name, *results, roster=TWO, zero=False):
     view = ClassView(results, ClassList(roster, zero))
     return list(csv.reader(io.StringIO(FORMATS[name](view))))
 
 
 def test_csv_says_unexplained_of_a_result_and_not_of_a_gradebook():
-    table = rows("csv", CAT, CAT.model_copy(update={"isolation": NOT_HELD}), roster=Roster())
+    table = exported_rows(
+        "csv", CAT, CAT.model_copy(update={"isolation": NOT_HELD}), roster=Roster()
+    )
     assert [row[-1] for row in table] == ["group", UNEXPLAINED, "not in the gradebook"]
 
 
 def test_the_wrong_line_is_named_and_no_format_has_the_edit():
     lines = (ProvedLine(line=23, edit="secret → edit"),)
-    view = ClassView([result_of("ben", check("split", 0, 1), named=(VIEW,), lines=lines)])
+    view = ClassView(
+        [result_of_checks("ben", check_with_hint("split", 0, 1), named=(VIEW,), lines=lines)]
+    )
     (text,) = gradescope_files(view).values()
     assert "You viewed straight to the shape (line 23)." in text
     assert [name for name in FORMATS if "secret" in FORMATS[name](view)] == []
@@ -86,11 +94,11 @@ def test_a_check_shows_the_misconception_of_its_own_function_only():
         for name in ("split", "merge")
     ]
     checks = [
-        check(function.name, 0, 1).model_copy(update={"function": function.name})
+        check_with_hint(function.name, 0, 1).model_copy(update={"function": function.name})
         for function in functions
     ]
     named = (VIEW.model_copy(update={"function": "merge"}),)
-    result = result_of("cat", *checks, named=named, functions=tuple(functions))
+    result = result_of_checks("cat", *checks, named=named, functions=tuple(functions))
     (text,) = gradescope_files(ClassView([result])).values()
     assert text.count(VIEW.title) == 1
     assert text.index("checks merge") < text.index(VIEW.title)
@@ -98,27 +106,30 @@ def test_a_check_shows_the_misconception_of_its_own_function_only():
 
 @pytest.mark.parametrize(("name", "cell"), [("csv", (1, 3)), ("canvas", (2, -1))])
 def test_scores_keep_their_digits(name, cell):
-    table = rows(name, result_of("ada", check("split", 1234.5625, 2000)))
+    table = exported_rows(name, result_of_checks("ada", check_with_hint("split", 1234.5625, 2000)))
     assert table[cell[0]][cell[1]] == "1234.5625"
 
 
 def test_canvas_has_a_blank_for_an_assignment_without_a_result():
     dan = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
-    table = rows("canvas", BEN, dan, roster=Roster())
+    table = exported_rows("canvas", BEN, dan, roster=Roster())
     assert table[2:] == [
         ["ben", "", "", "ben", "", "2", ""],
         ["dan", "", "", "dan", "", "", "3.25"],
     ]
     nameless = Roster((Student("ben"),))
-    assert rows("canvas", BEN, roster=nameless)[2][0] == "ben"
+    assert exported_rows("canvas", BEN, roster=nameless)[2][0] == "ben"
 
 
 @pytest.mark.parametrize(("zero", "cell"), [(False, ""), (True, "0")])
 def test_gradebooks_get_their_ids_and_a_row_for_an_absent_student(zero, cell):
-    tails = [result_of(name, check("split", 3, 4), assignment="tails") for name in ("ada", "ben")]
+    tails = [
+        result_of_checks(name, check_with_hint("split", 3, 4), assignment="tails")
+        for name in ("ada", "ben")
+    ]
     texts = [
         *(FORMATS[name](ClassView([ADA], ClassList(TWO, zero))) for name in ("canvas", "moodle")),
-        *(",".join(row[:1] + row[2:5]) for row in rows("csv", ADA, *tails, zero=zero)[1:]),
+        *(",".join(row[:1] + row[2:5]) for row in exported_rows("csv", ADA, *tails, zero=zero)[1:]),
     ]
     assert "\n".join(text.rstrip() for text in texts).splitlines() == [
         "Student,ID,SIS User ID,SIS Login ID,Section,heads",
@@ -146,7 +157,7 @@ def test_gradebooks_get_their_ids_and_a_row_for_an_absent_student(zero, cell):
 )
 def test_a_student_who_is_no_longer_on_the_roster_is_in_no_platforms_file(name, roster, has_row):
     dropped = ADA.model_copy(update={"student": "dropped"})
-    assert ("dropped" in str(rows(name, ADA, dropped, roster=roster))) is has_row
+    assert ("dropped" in str(exported_rows(name, ADA, dropped, roster=roster))) is has_row
 
 
 def test_gradescope_gets_evidence_name_and_hint():
@@ -160,7 +171,9 @@ def test_gradescope_gets_evidence_name_and_hint():
     wrong, right = map(itemgetter("status", "number", "output"), ben["tests"])
     explanation = "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"
     assert (wrong, right) == (("failed", "1.1", explanation), ("passed", "1.2", ""))
-    (unnamed,) = gradescope_files(ClassView([result_of("ada", check("split", 0, 1))])).values()
+    (unnamed,) = gradescope_files(
+        ClassView([result_of_checks("ada", check_with_hint("split", 0, 1))])
+    ).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
 
 
@@ -270,14 +283,14 @@ def score_of(name, assignment):
     return NAMES.index(name) + list(TITLES).index(assignment) / 4
 
 
-def graded_result(name, assignment):
+def result_with_score(name, assignment):
     score = score_of(name, assignment)
     check = make.check("c", score, 1000, title="has the values", evidence=name)
     return make.result(name, make.exercise(f"{assignment}_1", check), assignment=assignment)
 
 
 CLASS = [
-    graded_result(name, assignment)
+    result_with_score(name, assignment)
     for name in NAMES
     for assignment in ("means", "sums", "two", "maxima")
 ]
@@ -376,7 +389,7 @@ def column_counts(lines, delimiter):
     return {len(next(csv.reader([line], delimiter=delimiter), [])) for line in lines}
 
 
-def as_canvas_reads(text, find):
+def grades_as_canvas_reads(text, find):
     """Return the grades of each student by assignment, as lib/gradebook_importer.rb takes them.
 
     find: returns the student of a row, by ID, SIS User ID, SIS Login ID or name.
@@ -415,7 +428,7 @@ CANVAS_TITLES = {
 def test_canvas_gives_each_student_the_own_scores():
     student_ids = {student.canvas_id: student.id for student in ROSTER.students}
     text = export_scores("canvas", ClassList(ROSTER))
-    grades = as_canvas_reads(text, lambda row: student_ids.get(row[1]))
+    grades = grades_as_canvas_reads(text, lambda row: student_ids.get(row[1]))
     assert grades.keys() == {*NAMES}
     for name, row in grades.items():
         assert row == {title: f"{score_of(name, id_):g}" for id_, title in CANVAS_TITLES.items()}

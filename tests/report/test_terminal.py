@@ -36,7 +36,7 @@ def report_of(result, width=100):
     return make.printed_lines(exercise_report(result), width)
 
 
-def check(id_, score=0, max_score=2, outcome="failed", evidence="", **fields):
+def check_of_heads(id_, score=0, max_score=2, outcome="failed", evidence="", **fields):
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
     return make.check(id_, score, max_score, outcome, title=title, evidence=evidence, **fields)
 
@@ -76,21 +76,21 @@ KEYS = VIEW.model_copy(
 REFUSED = Diagnosed(
     id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split"
 )
-ENDLESS = check(
+ENDLESS = check_of_heads(
     "split",
     outcome="timeout",
     evidence="It was still in the loop on line 62: does it end?",
     function="split",
 )
-RAISED = check(
+RAISED = check_of_heads(
     "split", outcome="error", evidence="raised NotImplementedError", function="split_heads"
 )
-SPLIT = check("split", evidence="head 0 differs", hint="not shown")
+SPLIT = check_of_heads("split", evidence="head 0 differs", hint="not shown")
 FOUR = (
-    check("shape", 0, 1, evidence="raised NotImplementedError", function="attend"),
-    check("scales", evidence="too large", function="scores"),
-    check("shares", evidence="not 1", function="weights"),
-    check("simple", 1, 1),
+    check_of_heads("shape", 0, 1, evidence="raised NotImplementedError", function="attend"),
+    check_of_heads("scales", evidence="too large", function="scores"),
+    check_of_heads("shares", evidence="not 1", function="weights"),
+    check_of_heads("simple", 1, 1),
 )
 OF_FOUR = (
     function("simple", "right"),
@@ -104,15 +104,15 @@ OF_FOUR = (
     ("attempt", "says"),
     [
         pytest.param(
-            exercise(check("split", 2), check("merge", 4, 4)),
+            exercise(check_of_heads("split", 2), check_of_heads("merge", 4, 4)),
             "✓ dance 6 / 6",
             id="one that passes is one line",
         ),
         pytest.param(
             exercise(
                 SPLIT,
-                check("merge", 0, 1, evidence="not shown"),
-                check("shape", 3, 3),
+                check_of_heads("merge", 0, 1, evidence="not shown"),
+                check_of_heads("shape", 3, 3),
                 named=(VIEW,),
             ),
             (
@@ -176,27 +176,36 @@ OF_FOUR = (
         ),
         pytest.param(
             exercise(
-                check("split", 2), functions=(function("a", "right"), function("b", "unwritten"))
+                check_of_heads("split", 2),
+                functions=(function("a", "right"), function("b", "unwritten")),
             ),
             "… dance 2 / 2 | ✓ a | · b: not written yet | 1 check passes 2 / 2",
             id="what is not written keeps it from being done",
         ),
         pytest.param(
             exercise(
-                check("split", 2), max_score=2.25, unseen=0.25, unseen_checks=("drops weights",)
+                check_of_heads("split", 2),
+                max_score=2.25,
+                unseen=0.25,
+                unseen_checks=("drops weights",),
             ),
             "✓ dance 2 / 2.25",
             id="what only grading sees is not said under every answer",
         ),
         pytest.param(
             exercise(
-                *(check(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.") for i in range(4))
+                *(
+                    check_of_heads(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.")
+                    for i in range(4)
+                )
             ),
             "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks fail here 0 / 2",
             id="what could not begin is one line",
         ),
         pytest.param(
-            exercise(*(check(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))),
+            exercise(
+                *(check_of_heads(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))
+            ),
             "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5",
             id="checks that saw other things are folded",
         ),
@@ -207,7 +216,7 @@ def test_an_attempt_is_told(attempt, says):
 
 
 def test_evidence_stands_deeper_and_points_at_the_right():
-    lines = report_of(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
+    lines = report_of(exercise(SPLIT, check_of_heads("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
     assert attempt_words(exercise(SPLIT)).next_command == "course trace dance"
@@ -231,14 +240,16 @@ def test_the_misconception_has_the_wrong_line_and_no_edit(lines, location):
 def test_a_text_like_markup_is_shown_unchanged():
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = (Diagnosed(id="x", title=markup, hint=markup),)
-    report = report_of(exercise(check(markup, evidence=markup), named=named))
+    report = report_of(exercise(check_of_heads(markup, evidence=markup), named=named))
     assert "\n".join(report).count(markup) == 4
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_points_stand_in_one_column_however_narrow_the_terminal(width):
-    long = check("is right with as many channels out as in, a full context", 0, 0.25)
-    lines = [line for line in report_of(exercise(long, check("split")), width) if " / " in line]
+    long = check_of_heads("is right with as many channels out as in, a full context", 0, 0.25)
+    lines = [
+        line for line in report_of(exercise(long, check_of_heads("split")), width) if " / " in line
+    ]
     columns = [line.index(" / ") for line in lines]
     assert columns == columns[:1] * 3
     assert max(map(len, lines)) <= width

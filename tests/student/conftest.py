@@ -13,7 +13,7 @@ from manyheads.student.choose_example_calls import Example, with_twin
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, explain_example
 from manyheads.submission import Source
-from tests.student.real import looks_at, solution
+from tests.student.real import looks_at, reference_source
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def follow_source(monkeypatch):
     ) -> list[tuple[Example, Traced]]:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
-        text = solution(id_) if source is None else source
+        text = reference_source(id_) if source is None else source
         exec(compile(text, "a.py", "exec", dont_inherit=True), vars(module))
 
         def run(call: Call) -> Traced:
@@ -46,7 +46,7 @@ def explain(follow_source):
     """Explain each call of a source, by default the reference."""
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()):
-        attempt = Source("a.py", solution(id_) if source is None else source)
+        attempt = Source("a.py", reference_source(id_) if source is None else source)
         followed = follow_source(id_, source, crop, 1)
         return [explain_example(example, traced, attempt) for example, traced in followed]
 

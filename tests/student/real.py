@@ -9,14 +9,14 @@ from tests.make import REPOSITORY
 
 
 @cache
-def course() -> Course:
+def load_real_course() -> Course:
     """Return the course of this repository."""
     return load_course(REPOSITORY)
 
 
 def exercise_of(id_: str) -> Exercise:
     """Return the exercise with this id."""
-    return next(exercise for exercise in course().exercises if exercise.id == id_)
+    return next(exercise for exercise in load_real_course().exercises if exercise.id == id_)
 
 
 @cache
@@ -26,6 +26,6 @@ def looks_at(id_: str) -> list[Example]:
     return examples(exercise, read(exercise.fingerprints))
 
 
-def solution(id_: str) -> str:
+def reference_source(id_: str) -> str:
     """Return the source of the reference."""
     return exercise_of(id_).solution.read_text(encoding="utf-8")

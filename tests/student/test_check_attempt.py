@@ -28,7 +28,7 @@ FILE = TINY / "exercises" / "averages" / "fingerprints" / f"{STEM}.safetensors"
 
 
 @pytest.fixture(scope="module")
-def recording():
+def tiny_recording():
     """The fault dictionary of the tiny course."""
     return read(FILE)
 
@@ -40,21 +40,21 @@ def mutants(running_mean):
 
 
 @pytest.fixture
-def check_source(tiny, box, recording):
+def check_source(tiny, box, tiny_recording):
     """Check a source in its own process."""
 
     def check(source: str) -> ExerciseResult:
         limits = tiny.limits.for_worker()
         attempt = AttemptRunner(box, Source(f"{STEM}.py", source), limits)
         try:
-            return check_attempt(recording, attempt)
+            return check_attempt(tiny_recording, attempt)
         finally:
             attempt.close()
 
     return check
 
 
-def names(result: ExerciseResult) -> list[str]:
+def misconception_ids(result: ExerciseResult) -> list[str]:
     return [diagnosed.id for diagnosed in result.diagnosis]
 
 
@@ -126,13 +126,13 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
 def test_a_file_is_checked_in_a_process_of_its_own(check_source, source, outcomes, misconceptions):
     result = check_source(source)
     assert [check.outcome for check in result.checks] == outcomes
-    assert names(result) == misconceptions
+    assert misconception_ids(result) == misconceptions
     assert result.score == outcomes.count("passed")
 
 
 def test_failed_checks_come_first_and_only_they_have_evidence(check_source):
     result = check_source(CLASS["ben"])
-    assert names(result) == ["counts_all"]
+    assert misconception_ids(result) == ["counts_all"]
     assert [(check.id, check.outcome, bool(check.evidence)) for check in result.checks] == [
         ("values", "failed", True),
         ("gradients", "failed", True),
@@ -144,15 +144,18 @@ def test_failed_checks_come_first_and_only_they_have_evidence(check_source):
 def test_a_notimplementederror_of_pytorch_is_no_unwritten_stub(check_source):
     result = check_source(HEAD + "    return (x > 0).softmax(0)\n")
     assert {check.outcome for check in result.checks} == {"error"}
-    assert (names(result), [function.state for function in result.functions]) == ([], ["wrong"])
+    assert (misconception_ids(result), [function.state for function in result.functions]) == (
+        [],
+        ["wrong"],
+    )
     assert "not implemented for 'Bool'" in result.checks[0].evidence
 
 
-def test_the_untouched_stub_is_known_as_script_and_as_notebook(recording, averages):
+def test_the_untouched_stub_is_known_as_script_and_as_notebook(tiny_recording, averages):
     folder = TINY / "exercises" / averages.id
-    for stub, suffix in ((None, ".py"), (recording.stub, ".ipynb")):
+    for stub, suffix in ((None, ".py"), (tiny_recording.stub, ".ipynb")):
         attempt = read_attempt(folder, STEM, stub, 1024)
-        assert (attempt.name, attempt.code_digest) == (STEM + suffix, recording.stub)
+        assert (attempt.name, attempt.code_digest) == (STEM + suffix, tiny_recording.stub)
 
 
 def texts_in(value: object) -> Iterator[str]:
@@ -225,8 +228,8 @@ def right_namespace():
     return namespace_of(TINY / "grader/right/running_mean/loop.py")
 
 
-def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(recording):
-    result = check_namespace(recording, {"running_mean": torch.zeros_like})
+def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(tiny_recording):
+    result = check_namespace(tiny_recording, {"running_mean": torch.zeros_like})
     (shape,) = (check for check in result.checks if check.id == "shape")
     assert (shape.outcome, shape.function) == ("failed", "running_mean")
     assert shape.evidence == "running_mean gives 0 in every place, whatever it is given"
@@ -234,7 +237,7 @@ def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(record
 
 @pytest.mark.parametrize("is_trivial", [True, False])
 def test_further_answers_are_asked_for_only_if_the_first_one_may_be_trivial(
-    recording, right_namespace, is_trivial
+    tiny_recording, right_namespace, is_trivial
 ):
     inputs = []
 
@@ -243,21 +246,21 @@ def test_further_answers_are_asked_for_only_if_the_first_one_may_be_trivial(
         answer = right_namespace["running_mean"](x)
         return 0 * answer if is_trivial or len(x) == 9 else answer
 
-    check_namespace(recording, {"running_mean": attempt})
-    (condition,) = recording.conditions
+    check_namespace(tiny_recording, {"running_mean": attempt})
+    (condition,) = tiny_recording.conditions
     (further_input,) = condition.calls[1].args
     assert any(torch.equal(x, further_input) for x in inputs) is is_trivial
 
 
-def test_a_recorded_call_of_no_check_is_not_compared(recording, mutants):
-    checks = tuple(check for check in recording.checks if check.id != "gradients")
+def test_a_recorded_call_of_no_check_is_not_compared(tiny_recording, mutants):
+    checks = tuple(check for check in tiny_recording.checks if check.id != "gradients")
     (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
-    result = check_namespace(replace(recording, checks=checks), mutant.namespace)
-    assert names(result) == ["counts_all"]
+    result = check_namespace(replace(tiny_recording, checks=checks), mutant.namespace)
+    assert misconception_ids(result) == ["counts_all"]
 
 
-def test_a_check_without_recorded_answers_is_left_to_the_grading(recording, right_namespace):
-    changed = with_check(recording, "gradients", oracle_uses=())
+def test_a_check_without_recorded_answers_is_left_to_the_grading(tiny_recording, right_namespace):
+    changed = with_check(tiny_recording, "gradients", oracle_uses=())
     result = check_namespace(changed, right_namespace)
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
@@ -266,26 +269,26 @@ def test_a_check_without_recorded_answers_is_left_to_the_grading(recording, righ
 
 @pytest.mark.parametrize("fails_it", [True, False])
 def test_a_hidden_check_is_no_news_if_the_mutant_of_the_misconception_fails_it(
-    recording, mutants, fails_it
+    tiny_recording, mutants, fails_it
 ):
-    (index,) = (i for i, mutant in enumerate(recording.mutants) if mutant.id == "counts_all")
-    kills = list(recording.kills)
-    kills[index] = "".join(str(int(fails_it or id_ == "values")) for id_ in recording.hidden)
-    hidden_check = with_check(recording, "gradients", oracle_uses=())
+    (index,) = (i for i, mutant in enumerate(tiny_recording.mutants) if mutant.id == "counts_all")
+    kills = list(tiny_recording.kills)
+    kills[index] = "".join(str(int(fails_it or id_ == "values")) for id_ in tiny_recording.hidden)
+    hidden_check = with_check(tiny_recording, "gradients", oracle_uses=())
     (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
     result = check_namespace(replace(hidden_check, kills=tuple(kills)), mutant.namespace)
-    assert names(result) == ["counts_all"]
+    assert misconception_ids(result) == ["counts_all"]
     assert result.unseen_checks == (() if fails_it else ("lets gradients through",))
 
 
-def test_the_last_check_runs_only_if_all_others_pass(recording, mutants, right_namespace):
-    last_check = recording.visible[-1]
-    changed = with_check(recording, last_check.id, is_last=True)
+def test_the_last_check_runs_only_if_all_others_pass(tiny_recording, mutants, right_namespace):
+    last_check = tiny_recording.visible[-1]
+    changed = with_check(tiny_recording, last_check.id, is_last=True)
     result = check_namespace(changed, right_namespace)
     assert last_check.id in {check.id for check in result.checks}
     verdicts = set()
     for mutant in mutants:
-        baseline = check_namespace(recording, mutant.namespace)
+        baseline = check_namespace(tiny_recording, mutant.namespace)
         fails_another = any(
             check.outcome != "passed" for check in baseline.checks if check.id != last_check.id
         )

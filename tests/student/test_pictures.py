@@ -17,7 +17,7 @@ from manyheads.student.pictures import (
     drawable,
 )
 from tests import make
-from tests.student.real import solution
+from tests.student.real import reference_source
 
 INF, NAN = float("inf"), float("nan")
 REST = """
@@ -139,7 +139,9 @@ def test_without_an_answer_the_expected_one_is_drawn_with_the_reason(draw, body,
 
 
 def test_a_function_that_is_not_defined_yet_is_no_error(draw):
-    attend = draw("attention_scores", solution("attention_scores").split("def attend(")[0])[-1]
+    attend = draw("attention_scores", reference_source("attention_scores").split("def attend(")[0])[
+        -1
+    ]
     assert attend.caption == "attend(q, k, v): not defined yet"
     merge = draw("reshape_dance", SPLIT.format(body=RIGHT).replace(MERGE, ""))[1]
     assert (merge.words, merge.panels[0].kind) == ("not defined yet", "addresses")

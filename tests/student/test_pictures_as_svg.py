@@ -37,7 +37,7 @@ def svg_root(picture: Picture, panel: int = 0) -> ElementTree.Element:
     return ElementTree.fromstring(svg(picture, picture.panels[panel]))
 
 
-def texts(picture: Picture, panel: int = 0) -> list[str]:
+def svg_texts(picture: Picture, panel: int = 0) -> list[str]:
     return [element.text or "" for element in svg_root(picture, panel).iter("text")]
 
 
@@ -100,8 +100,8 @@ def addresses(*actual: int) -> Picture:
 
 def test_an_address_has_the_colour_of_its_head_and_a_wrong_one_a_mark():
     moved, unmoved = addresses(0, 100, 1, -1), addresses(0, 1, 100, 101)
-    assert texts(moved, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
-    assert texts(unmoved)[1:5] == ["0", "1", "100", "101"]
+    assert svg_texts(moved, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
+    assert svg_texts(unmoved)[1:5] == ["0", "1", "100", "101"]
     colours = {(f"var({colour})", "None"): 2 for colour in HEAD_COLOURS[:2]}
     assert inks(unmoved) == colours
     words = "Numbers are addresses, 100·token + channel; colours are heads."
@@ -111,8 +111,8 @@ def test_an_address_has_the_colour_of_its_head_and_a_wrong_one_a_mark():
 
 def test_rows_and_columns_have_their_names_or_every_fifth_position():
     sentence = replace(picture_of(*[[0.0] * 5] * 5), tokens=("", "a<b", "", "", "c"))
-    assert texts(sentence) == ["yours", "a<b", "c", "a<b", "c"]
-    assert texts(picture_of(*[[0.0] * 24] * 3)) == ["yours", *"012", "0", "5", "10", "15", "20"]
+    assert svg_texts(sentence) == ["yours", "a<b", "c", "a<b", "c"]
+    assert svg_texts(picture_of(*[[0.0] * 24] * 3)) == ["yours", *"012", "0", "5", "10", "15", "20"]
 
 
 def test_a_picture_has_a_name_and_nothing_gets_out_of_it():

@@ -28,7 +28,7 @@ from manyheads.student.question import (
     read_letters,
 )
 from manyheads.submission import Source
-from tests.student.real import course, exercise_of, solution
+from tests.student.real import exercise_of, load_real_course, reference_source
 
 DANCE = "reshape_dance"
 SHAPES, AXES, ORIGINS, EDITS = (
@@ -40,14 +40,14 @@ SHAPES, AXES, ORIGINS, EDITS = (
 
 
 @pytest.fixture
-def ask(box):
+def ask_about(box):
     """Ask questions about a source, by default all about the reference."""
 
     def ask_questions(
         id_: str = DANCE, text: str = "", count: int = 1000, seed: int = 3, **fields: object
     ) -> list[Question]:
-        exercise, limits = exercise_of(id_), course().limits.for_worker()
-        source = Source("own.py", text or solution(id_), **fields)
+        exercise, limits = exercise_of(id_), load_real_course().limits.for_worker()
+        source = Source("own.py", text or reference_source(id_), **fields)
         recording = read(exercise.fingerprints)
         return questions_about(box, limits, exercise, recording, source, seed, count)
 
@@ -64,24 +64,24 @@ def right_text(question_: Question) -> str:
     return question_.options[question_.correct_index].text
 
 
-@pytest.mark.parametrize("exercise", course().exercises, ids=lambda exercise: exercise.id)
-def test_a_right_attempt_gives_five_questions(ask, exercise):
-    questions = ask(exercise.id, exercise.right_attempts()[-1].read_text(), ASKED)
+@pytest.mark.parametrize("exercise", load_real_course().exercises, ids=lambda exercise: exercise.id)
+def test_a_right_attempt_gives_five_questions(ask_about, exercise):
+    questions = ask_about(exercise.id, exercise.right_attempts()[-1].read_text(), ASKED)
     assert len(questions) == ASKED
     for question_ in questions:
         assert len({option.text for option in question_.options}) == len(LETTERS)
         assert all(option.cause for option in question_.options)
 
 
-def test_the_seed_decides_which_questions_are_asked(ask):
-    questions = ask(count=ASKED)
-    assert ask(count=ASKED) == questions
-    assert ask(count=ASKED, seed=4) != questions
+def test_the_seed_decides_which_questions_are_asked(ask_about):
+    questions = ask_about(count=ASKED)
+    assert ask_about(count=ASKED) == questions
+    assert ask_about(count=ASKED, seed=4) != questions
 
 
 def returned_value(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
     """Return the result of a call of the solution with another line, or its exception."""
-    lines = solution(DANCE).splitlines()
+    lines = reference_source(DANCE).splitlines()
     old = lines[number - 1]
     lines[number - 1] = old[: len(old) - len(old.lstrip())] + line
     namespace: dict[str, object] = {}
@@ -119,8 +119,8 @@ def computed_answer(question_: Question) -> str:
     return str(int(value[tuple(map(int, position.split(", ")))]))
 
 
-def test_the_right_option_is_what_the_code_does_and_stands_anywhere(ask):
-    questions = ask()
+def test_the_right_option_is_what_the_code_does_and_stands_anywhere(ask_about):
+    questions = ask_about()
     for phrase in (SHAPES, AXES, ORIGINS, EDITS):
         for question_ in of_kind(phrase, questions):
             assert right_text(question_) == computed_answer(question_)
@@ -136,9 +136,9 @@ def test_two_equal_options_count_once_and_too_few_make_no_question():
 
 
 @pytest.mark.parametrize("id_", [DANCE, "attention_scores"])
-def test_nothing_before_a_second_try_gives_the_answer_away(ask, id_):
+def test_nothing_before_a_second_try_gives_the_answer_away(ask_about, id_):
     compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
-    for question_ in ask(id_):
+    for question_ in ask_about(id_):
         assert "  #" not in question_.code + question_.text  # a comment may say the answer
         correct = right_text(question_)
         for letter in LETTERS.replace(LETTERS[question_.correct_index], ""):
@@ -190,14 +190,14 @@ def merge_heads(y):
 """
 
 
-def lines_of(phrase: str, questions: list[Question]) -> set[str]:
+def shown_lines(phrase: str, questions: list[Question]) -> set[str]:
     """Return the lines that questions of one kind show, without their numbers."""
     return {question_.code.partition(": ")[2] for question_ in of_kind(phrase, questions)}
 
 
-def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask):
-    questions = ask(text=UNCLEAR)
-    shapes, axes, origins = (lines_of(phrase, questions) for phrase in (SHAPES, AXES, ORIGINS))
+def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask_about):
+    questions = ask_about(text=UNCLEAR)
+    shapes, axes, origins = (shown_lines(phrase, questions) for phrase in (SHAPES, AXES, ORIGINS))
     assert shapes == {
         "return y.transpose(1, 2)",
         "scaled = (x * 1.0).view(B, T, n_head, hd)",
@@ -226,43 +226,43 @@ def test_a_reply_of_another_form_has_no_outcome():
     assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), original) == ""
 
 
-def test_of_several_results_the_first_is_asked_about(ask):
-    for question_ in of_kind(EDITS, ask("kv_cache")):
+def test_of_several_results_the_first_is_asked_about(ask_about):
+    for question_ in of_kind(EDITS, ask_about("kv_cache")):
         assert question_.text.endswith(" Only its first result counts.")
 
 
-def test_edits_are_short_and_name_no_self_without_a_class(ask):
-    for question_ in of_kind(EDITS, [*ask(), *ask("mha_by_loop")]):
+def test_edits_are_short_and_name_no_self_without_a_class(ask_about):
+    for question_ in of_kind(EDITS, [*ask_about(), *ask_about("mha_by_loop")]):
         for line in re.findall("`(.*)`", question_.text):
             assert "self." not in line
             assert len(line) <= 120
 
 
-def test_lines_of_a_notebook_are_called_by_their_cells(ask):
-    second_cell = solution(DANCE).partition("def merge_heads")[0].count("\n") + 1
-    for question_ in ask(cells=(1, second_cell)):
+def test_lines_of_a_notebook_are_called_by_their_cells(ask_about):
+    second_cell = reference_source(DANCE).partition("def merge_heads")[0].count("\n") + 1
+    for question_ in ask_about(cells=(1, second_cell)):
         assert re.match(r"Line \d+ of code cell [12]: ", question_.code)
         for text in (question_.text, *(option.cause for option in question_.options)):
             assert not re.search(r"\bline \d+(?! of code cell)\b", text)
 
 
-def test_an_edit_that_never_ends_is_left_out(ask):
+def test_an_edit_that_never_ends_is_left_out(ask_about):
     mask = "return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
-    head, line, tail = solution("causal_mask").partition(mask)
+    head, line, tail = reference_source("causal_mask").partition(mask)
     assert line
     loop = f"n = 0\n    while n < T:\n        n = n + 1\n    {mask.replace('T, T', 'n, n')}"
-    assert len(ask("causal_mask", head + loop + tail, ASKED)) == ASKED
+    assert len(ask_about("causal_mask", head + loop + tail, ASKED)) == ASKED
 
 
-def test_no_line_of_the_reference_is_shown_of_another_attempt(ask):
+def test_no_line_of_the_reference_is_shown_of_another_attempt(ask_about):
     (attempt, *_) = (
         text
         for path in exercise_of(DANCE).right_attempts()
         if "einops" in (text := path.read_text())
     )
-    reference = map(str.strip, solution(DANCE).splitlines())
+    reference = map(str.strip, reference_source(DANCE).splitlines())
     hidden = [line for line in reference if len(line) > 20 and line not in attempt]
-    questions = ask(text=attempt)
+    questions = ask_about(text=attempt)
     assert questions
     for question_ in questions:
         options = [option.text for option in question_.options]

@@ -8,11 +8,11 @@ from manyheads.student.choose_example_calls import SAME, ambiguity_of
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import Repeated, explain_example
 from manyheads.submission import Source
-from tests.student.real import REPOSITORY, course, exercise_of, looks_at, solution
+from tests.student.real import REPOSITORY, exercise_of, load_real_course, looks_at, reference_source
 
 pytestmark = pytest.mark.recorded
 
-IDS = [exercise.id for exercise in course().assignments[0].exercises]
+IDS = [exercise.id for exercise in load_real_course().assignments[0].exercises]
 # The words below the weights of the first call, where the reference computes weights.
 HEADS = {
     "self_attention": "1 head, as expected",
@@ -55,7 +55,7 @@ def test_the_reference_is_right_and_drawn_as_expected(follow_source, id_):
     assert {example.target for example in looks} == set(exercise_of(id_).shapes)
     assert all(ambiguity_of(example.axes) < SAME for example in looks)
     followed = follow_source(id_)
-    assert_right(followed, solution(id_))
+    assert_right(followed, reference_source(id_))
     drawn = pictures(followed)
     weights = [picture for picture in drawn if picture.title.startswith("your weights")]
     answers = [picture for picture in drawn if picture not in weights]

@@ -15,7 +15,7 @@ NO_PYTHON = f"this is not valid Python {PYTHON}. Python says: "
 
 
 @pytest.fixture
-def check(tiny, running_mean, box):
+def check_text(tiny, running_mean, box):
     """Check a source in its own process."""
     recording, usual = read(running_mean.fingerprints), tiny.limits.for_worker()
 
@@ -55,8 +55,8 @@ def check(tiny, running_mean, box):
         ),
     ],
 )
-def test_a_file_that_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
-    result = check(source)
+def test_a_file_that_cannot_be_imported_is_told_in_pythons_words(check_text, source, evidence):
+    result = check_text(source)
     assert {check.evidence for check in result.checks} == {evidence}
     assert [diagnosed.id for diagnosed in result.diagnosis] == ["load_error"]
 
@@ -85,8 +85,8 @@ RIGHT = WRONG.replace("arange(0,", "arange(1,")
         pytest.param(FUNCTION + "    raise NotImplementedError\n", [], id="a stub"),
     ],
 )
-def test_the_line_that_is_proved_wrong_is_told_without_its_correction(check, text, lines):
-    result = check(text, bounds=Bounds(seconds=60.0))
+def test_the_line_that_is_proved_wrong_is_told_without_its_correction(check_text, text, lines):
+    result = check_text(text, bounds=Bounds(seconds=60.0))
     assert result.lines == tuple(ProvedLine(line=line) for line in lines)
 
 
@@ -105,8 +105,8 @@ def test_the_line_that_is_proved_wrong_is_told_without_its_correction(check, tex
         ("raise ValueError", "raised ValueError on line 2"),
     ],
 )
-def test_an_exception_is_told_in_pythons_words(check, statement, evidence):
-    assert check(f"{FUNCTION}    {statement}\n").checks[0].evidence == evidence
+def test_an_exception_is_told_in_pythons_words(check_text, statement, evidence):
+    assert check_text(f"{FUNCTION}    {statement}\n").checks[0].evidence == evidence
 
 
 LOOPING = f"import torch\nimport time\n\n\n{FUNCTION}    i = 0\n"
@@ -134,22 +134,22 @@ LOOP = "    while i < 3:\n        x = x + 1\n    return x\n"
         ),
     ],
 )
-def test_a_call_that_does_not_end_is_told_with_its_line(check, monkeypatch, source, says):
+def test_a_call_that_does_not_end_is_told_with_its_line(check_text, monkeypatch, source, says):
     monkeypatch.setattr(check_attempt, "WAITED", 0.2)
-    result = check(source, Limits(seconds_per_call=0.6, seconds_per_attempt=1.2))
+    result = check_text(source, Limits(seconds_per_call=0.6, seconds_per_attempt=1.2))
     assert result.functions[0].evidence.startswith(says)
     assert {check.outcome for check in result.checks} == {"timeout"}
 
 
 @pytest.mark.parametrize("loop", ["while True:\n    pass\n", "sum(range(10**12))\n"])
-def test_a_statement_of_the_file_that_takes_too_long_costs_nothing(check, loop):
-    result = check(loop + RIGHT, Limits(seconds_per_call=0.6))
+def test_a_statement_of_the_file_that_takes_too_long_costs_nothing(check_text, loop):
+    result = check_text(loop + RIGHT, Limits(seconds_per_call=0.6))
     assert {check.outcome for check in result.checks} == {"passed"}
     assert result.note.startswith("Line 1 was left out: it was still at work after")
 
 
-def test_a_loop_below_a_statement_that_takes_too_long_is_told_with_its_line(check):
+def test_a_loop_below_a_statement_that_takes_too_long_is_told_with_its_line(check_text):
     source = f"import time\ntime.sleep(60)\n{LOOPING}{LOOP}"
-    result = check(source, Limits(seconds_per_call=0.6))
+    result = check_text(source, Limits(seconds_per_call=0.6))
     says = "It was still in the loop on line 9 when its time was up"
     assert result.functions[0].evidence.startswith(says)

@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from manyheads.student.train_model import sentence_examples
-from tests.student.real import course, exercise_of, solution
+from tests.student.real import exercise_of, load_real_course, reference_source
 
 SENTENCE = "The keys to the cabinet were on the table"
-TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
+TRAINED = [
+    exercise.id for exercise in load_real_course().assignments[0].exercises if exercise.train
+]
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def draw_sentence(draw):
 
 @pytest.mark.parametrize("id_", TRAINED)
 def test_the_heads_of_a_solution_are_those_of_the_reference(draw_sentence, id_):
-    drawn = draw_sentence(id_, solution(id_))
+    drawn = draw_sentence(id_, reference_source(id_))
     for block, picture in enumerate(drawn[:2], 1):
         verdict = "4 heads, and the output is as expected"
         assert picture.caption == f"“{SENTENCE}”, block {block} of a trained model: {verdict}"
@@ -50,7 +52,7 @@ def test_the_heads_of_a_solution_are_those_of_the_reference(draw_sentence, id_):
     ],
 )
 def test_wrong_weights_and_wrong_values_are_told_apart(draw_sentence, old, new, words, panels):
-    source = solution("fused_qkv")
+    source = reference_source("fused_qkv")
     assert old in source
     for picture in draw_sentence("fused_qkv", source.replace(old, new))[:2]:
         assert picture.words == words

@@ -16,7 +16,7 @@ from manyheads.student.train_model import (
 )
 from manyheads.submission import Source
 from manyheads.submission.newer_python import PYTHON
-from tests.student.real import exercise_of, solution
+from tests.student.real import exercise_of, reference_source
 
 FUSED = "fused_qkv"
 
@@ -105,7 +105,7 @@ def first_losses(training_run):
 
 
 def test_random_numbers_of_the_attempt_do_not_change_what_it_reads(first_losses):
-    text, line = solution(FUSED), "        B, T, C = x.shape"
+    text, line = reference_source(FUSED), "        B, T, C = x.shape"
     assert line in text
     restless = text.replace(line, f"        torch.randn(5)\n{line}") + "\ntorch.manual_seed(7)\n"
     assert first_losses(restless) == first_losses(text)
@@ -171,7 +171,7 @@ def test_a_fault_of_the_attempt_is_told_in_one_sentence(first_losses, body, sent
     assert str(stopped.value).count("\n") == 1
 
 
-RIGHT = solution(FUSED)
+RIGHT = reference_source(FUSED)
 UNMASKED = RIGHT.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
 
 

@@ -45,7 +45,7 @@ ROWS = ("ada", "Ada Lovelace", "al1"), ("ben", "Ben Okri", "bo2")
 CLASS = Roster(tuple(Student(id_, name, login=login, github=login) for id_, name, login in ROWS))
 
 
-def download(
+def platform_download(
     platform: str, *people: tuple[int, str, str], **extra_files: str | bytes
 ) -> dict[str, str | bytes]:
     """What a platform gives of people; each file says whose it is."""
@@ -146,7 +146,7 @@ def out_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(course: Course, out_folder: Path) -> Callable[..., Collected]:
+def collect_files(course: Course, out_folder: Path) -> Callable[..., Collected]:
     """Collect downloads."""
 
     def collect_them(*downloads: Path, roster: Roster | None = None, **options: Any) -> Collected:
@@ -157,10 +157,10 @@ def run(course: Course, out_folder: Path) -> Callable[..., Collected]:
 
 @pytest.fixture
 def collect_zip(
-    run: Callable[..., Collected], write_zip: Callable[..., Path]
+    collect_files: Callable[..., Collected], write_zip: Callable[..., Path]
 ) -> Callable[..., Collected]:
     """Collect an archive of these files."""
-    return lambda files, **options: run(write_zip(files), **options)
+    return lambda files, **options: collect_files(write_zip(files), **options)
 
 
 @pytest.fixture

@@ -42,10 +42,10 @@ REFUSED += [(tar_bytes, Member(OTHER, "", type_), why) for type_, why in ONLY_IN
 
 @pytest.mark.parametrize(("pack", "member", "reason"), REFUSED)
 def test_a_hostile_member_is_refused_and_the_others_are_taken(
-    run, write_zip, tmp_path, there, pack, member, reason
+    collect_files, write_zip, tmp_path, there, pack, member, reason
 ):
     download = write_zip(pack([Member(GOOD), member]))
-    (message,) = run(download).not_taken
+    (message,) = collect_files(download).not_taken
     assert reason in message
     assert len(message) < 500
     assert message.isprintable()
@@ -123,10 +123,10 @@ EXERCISES = {f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}
     },
 )
 def test_a_students_archive_that_is_too_much_is_not_opened(
-    run, write_zip, out_folder, there, inner, reason
+    collect_files, write_zip, out_folder, there, inner, reason
 ):
     download = write_zip({GOOD: DANCE, "b_1_3_work.zip": inner})
-    (message,) = run(download, limits=SMALL).not_taken
+    (message,) = collect_files(download, limits=SMALL).not_taken
     assert reason in message
     assert there() == [PLACED]
     assert list(read_journal(out_folder).not_readable) == ["b_1"], "it is no 0"
@@ -135,31 +135,33 @@ def test_a_students_archive_that_is_too_much_is_not_opened(
 @pytest.mark.parametrize(
     "environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"]
 )
-def test_a_virtual_environment_counts_for_no_limit(run, write_zip, there, environment):
+def test_a_virtual_environment_counts_for_no_limit(collect_files, write_zip, there, environment):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({"work/exercises/04_reshape_dance.py": DANCE, **modules})
     download = write_zip({"b_1_3_work.zip": work, GOOD: DANCE})
-    assert run(download, limits=SMALL).not_taken == []
+    assert collect_files(download, limits=SMALL).not_taken == []
     assert there() == [PLACED, PLACED.replace("a", "b", 1)]
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
 def test_whoever_handed_in_what_an_editor_left_alone_is_named(
-    run, write_zip, tmp_path, there, is_zip
+    collect_files, write_zip, tmp_path, there, is_zip
 ):
     left = "ben/.ipynb_checkpoints/04_reshape_dance-checkpoint.ipynb"
     download = write_zip({"ada/04_reshape_dance.py": DANCE, left: "{}"})
     if not is_zip:
         zipfile.ZipFile(download).extractall(tmp_path / "class")
         download = tmp_path / "class"
-    assert "ben holds nothing but what editors" in "".join(run(download).not_taken)
+    assert "ben holds nothing but what editors" in "".join(collect_files(download).not_taken)
     assert there() == [PLACED.replace("a_1", "ada")]
 
 
 @pytest.mark.parametrize("name", ["late.zip", "late.tgz"])
-def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(run, write_zip, there, name):
+def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
+    collect_files, write_zip, there, name
+):
     damaged = write_zip(b"PKbroken", name)
-    assert "is not opened" in run(damaged, write_zip([GOOD, OTHER])).not_taken[0]
+    assert "is not opened" in collect_files(damaged, write_zip([GOOD, OTHER])).not_taken[0]
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
 
 
@@ -182,11 +184,13 @@ def test_a_damaged_member_is_refused(collect_zip, offset):
 
 
 @pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
-def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(run, write_zip, there, mtime):
+def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
+    collect_files, write_zip, there, mtime
+):
     download = write_zip(tar_bytes([Member(GOOD)], "w", mtime=mtime))
     assert mtime.encode() in download.read_bytes()
-    run(download)
-    assert [file.state for file in run(download).candidates] == [State.SAME]
+    collect_files(download)
+    assert [file.state for file in collect_files(download).candidates] == [State.SAME]
     assert there() == [PLACED]
 
 
@@ -194,8 +198,11 @@ def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(run, write_z
     ("suffix", "mode"),
     [("tar.gz", "w:gz"), ("tgz", "w:gz"), ("tar.bz2", "w:bz2"), ("tar.xz", "w:xz"), ("tar", "w")],
 )
-def test_tar_archives_are_read(run, write_zip, there, suffix, mode):
-    assert run(write_zip(tar_bytes([Member(GOOD)], mode), f"download.{suffix}")).not_taken == []
+def test_tar_archives_are_read(collect_files, write_zip, there, suffix, mode):
+    assert (
+        collect_files(write_zip(tar_bytes([Member(GOOD)], mode), f"download.{suffix}")).not_taken
+        == []
+    )
     assert there() == [PLACED]
 
 
@@ -209,21 +216,23 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(collect_zip, there):
     assert there() == [PLACED]
 
 
-def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path, there):
+def test_links_and_devices_in_a_folder_are_named_and_not_followed(collect_files, tmp_path, there):
     folder = tmp_path / "all" / "ada"
     folder.mkdir(parents=True)
     (tmp_path / "secret.py").write_text("secret")
     (folder / "04_reshape_dance.py").symlink_to(tmp_path / "secret.py")
     os.mkfifo(folder / "05_weight_split.py")
     (tmp_path / "all" / "bela").symlink_to(tmp_path)
-    messages = run(tmp_path / "all").not_taken
+    messages = collect_files(tmp_path / "all").not_taken
     reasons = [message.split(" ", 2)[2].partition(".")[0] for message in messages]
     assert sorted(reasons) == ["is a link", "is a link", "is no regular file"]
     assert there() == []
 
 
-def test_a_link_that_stands_alone_in_a_folder_is_not_followed(run, write_zip, tmp_path, there):
+def test_a_link_that_stands_alone_in_a_folder_is_not_followed(
+    collect_files, write_zip, tmp_path, there
+):
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / "submissions.zip").symlink_to(write_zip([GOOD], "elsewhere.zip"))
-    assert "submissions.zip is a link. Next: " in run(tmp_path / "all").not_taken[0]
+    assert "submissions.zip is a link. Next: " in collect_files(tmp_path / "all").not_taken[0]
     assert there() == []

@@ -5,14 +5,25 @@ import pytest
 from manyheads.submission.roster_and_times import Roster, Student
 from tests.make import cases
 
-from .conftest import ADA, BEN, CLASS, DANCE, DANCED, EVE, FILE, PLATFORMS, download, zip_bytes
+from .conftest import (
+    ADA,
+    BEN,
+    CLASS,
+    DANCE,
+    DANCED,
+    EVE,
+    FILE,
+    PLATFORMS,
+    platform_download,
+    zip_bytes,
+)
 
 platforms = pytest.mark.parametrize("platform", PLATFORMS)
 
 
 @platforms
 def test_who_is_on_the_roster_is_found(collect_zip, there, out_folder, platform):
-    collected = collect_zip(download(platform, ADA, BEN), roster=CLASS)
+    collected = collect_zip(platform_download(platform, ADA, BEN), roster=CLASS)
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert {path: (out_folder / path).read_text()[-1] for path in there()} == {
         f"ada/{DANCED}": "1",
@@ -30,7 +41,7 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(collect_zip, there, 
         CLASS.students[1],
     )
     impostor = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
-    collected = collect_zip(download(platform, ADA, BEN, impostor), roster=Roster(rows))
+    collected = collect_zip(platform_download(platform, ADA, BEN, impostor), roster=Roster(rows))
     assert there() == [f"ben/{DANCED}"]
     (message,) = collected.not_taken
     assert all(PLATFORMS[platform](*person) in message for person in (ADA, impostor))
@@ -40,7 +51,7 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(collect_zip, there, 
 @platforms
 def test_a_login_that_ends_in_another_is_another(collect_zip, there, platform):
     collected = collect_zip(
-        download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN),
+        platform_download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN),
         roster=CLASS,
     )
     assert f"ben/{DANCED}" in there()
@@ -55,9 +66,9 @@ def test_what_a_hand_in_holds_is_its_owners(collect_zip, out_folder, platform, w
     """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's
     files.
     """
-    forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(
-        platform, ADA, BEN
-    )
+    forged = {
+        f"x/{name}": text for name, text in platform_download(platform, ADA, BEN).items()
+    } | platform_download(platform, ADA, BEN)
     eve_file = PLATFORMS[platform](*EVE)
     archive = {eve_file.replace(FILE, "work.zip"): zip_bytes(forged, year=2030)}
     folder = {
@@ -65,7 +76,7 @@ def test_what_a_hand_in_holds_is_its_owners(collect_zip, out_folder, platform, w
         for name in forged
         if "/" in eve_file
     }
-    files = download(platform, ADA, BEN, EVE)
+    files = platform_download(platform, ADA, BEN, EVE)
     del files[eve_file]
     roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1", github="m_al1")))
     collect_zip({**files, **(archive if within == "an archive" else folder)}, roster=roster)
@@ -79,13 +90,17 @@ def test_what_a_hand_in_holds_is_its_owners(collect_zip, out_folder, platform, w
 @platforms
 @cases("roster", {"no roster": None, "a roster": CLASS})
 def test_an_archive_among_several_is_its_senders_whatever_it_holds(
-    run, write_zip, there, out_folder, platform, roster
+    collect_files, write_zip, there, out_folder, platform, roster
 ):
     """mallory.zip is laid out like a download of the platform, and newer."""
     honest = [
         write_zip({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")
     ]
-    run(*honest, write_zip(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
+    collect_files(
+        *honest,
+        write_zip(platform_download(platform, ADA, BEN), "mallory.zip", year=2030),
+        roster=roster,
+    )
     assert [
         (out_folder / student / DANCED).read_text().split()[-1] for student in ("ada", "ben")
     ] == [
@@ -104,16 +119,16 @@ def test_who_stands_beside_tables_alone_is_no_class(collect_zip, out_folder, pla
     """All but Eve handed in a table, and beside those no folder is the first in which paths
     part.
     """
-    forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
+    forged = {f"m_al1/{name}": text for name, text in platform_download(platform, ADA).items()}
     collect_zip({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}, roster=CLASS)
     assert not list(out_folder.glob("ada/*/*.py"))
 
 
 @platforms
 def test_one_archive_whose_name_the_roster_knows_is_that_students(
-    run, write_zip, out_folder, platform
+    collect_files, write_zip, out_folder, platform
 ):
-    run(write_zip(download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
+    collect_files(write_zip(platform_download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
     assert {path.name for path in out_folder.iterdir() if path.is_dir()} <= {"ben"}
 
 
@@ -132,37 +147,37 @@ def text(value: int) -> str:
 
 @pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
 def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(
-    run, write_zip, there, out_folder, folder
+    collect_files, write_zip, there, out_folder, folder
 ):
     texts = {"ada": text(0), "bela": text(1), "cleo": text(2)}
     zips = [write_zip({f"{folder}/{FILE}": code}, f"{name}.zip") for name, code in texts.items()]
-    assert run(*zips).not_taken == []
+    assert collect_files(*zips).not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in texts]
     assert {name: (out_folder / name / DANCED).read_text() for name in texts} == texts
-    assert {file.state.name for file in run(*zips).candidates} == {"SAME"}
+    assert {file.state.name for file in collect_files(*zips).candidates} == {"SAME"}
 
 
 def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
-    run, write_zip, there, out_folder
+    collect_files, write_zip, there, out_folder
 ):
     first, second = (
         write_zip({f"homework/{FILE}": text(i)}, f"{name}.zip")
         for i, name in enumerate(("ada", "bela"))
     )
-    run(first)
-    (message,) = run(second).not_taken
+    collect_files(first)
+    (message,) = collect_files(second).not_taken
     assert "would go to 'homework', where the files of somebody else are" in message
     assert (out_folder / "homework" / DANCED).read_text() == text(0)
-    assert run(first, second).not_taken == []
+    assert collect_files(first, second).not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
 
 
-def test_downloads_of_classes_stay_the_students_that_are_in_them(run, write_zip, there):
+def test_downloads_of_classes_stay_the_students_that_are_in_them(collect_files, write_zip, there):
     zips = []
     for homework in ("hw1", "hw2"):
         files = {f"{homework}/{name}/{FILE}": text(0) for name in ("ada", "bela")}
         zips.append(write_zip(files, f"{homework}.zip"))
-    run(*zips)
+    collect_files(*zips)
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
@@ -171,13 +186,13 @@ def test_downloads_of_classes_stay_the_students_that_are_in_them(run, write_zip,
     {"one name": ("ada.zip", "late/ada.zip"), "both on the roster": ("s1.zip", "Ada Lovelace.zip")},
 )
 def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
-    run, write_zip, there, tmp_path, names
+    collect_files, write_zip, there, tmp_path, names
 ):
     (tmp_path / "late").mkdir()
     first = write_zip({f"homework/{FILE}": text(0)}, names[0], year=2025)
     second = write_zip({f"homework/{FILE}": text(1)}, names[1], year=2026)
     roster = ROLL if names[0] == "s1.zip" else None
-    collected = run(first, second, roster=roster)
+    collected = collect_files(first, second, roster=roster)
     assert there() == []
     id_ = "s1" if roster else "ada"
     apart = (
@@ -188,25 +203,25 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
         f"{first} and {second} are of 2 persons, and each of them would be {id_!r}: none is taken"
     )
     assert collected.not_taken == [f"{names[0].rpartition('/')[2]}: {reason}. {apart}"]
-    assert run(second, roster=roster).not_taken == []
+    assert collect_files(second, roster=roster).not_taken == []
 
 
 def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
-    run, write_zip, there
+    collect_files, write_zip, there
 ):
     script = "01_cross_attention.py"
     zips = [
         write_zip([f"ada/{FILE}"], "multi-head-attention.zip"),
         write_zip([f"ada/{script}"], "attention_in_practice.zip"),
     ]
-    assert run(*zips).not_taken == []
+    assert collect_files(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{script}", f"ada/{DANCED}"]
 
 
 def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
-    run, write_zip, there, tmp_path
+    collect_files, write_zip, there, tmp_path
 ):
     (tmp_path / "hw1").mkdir()
     write_zip([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
-    run(tmp_path / "hw1", write_zip([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
+    collect_files(tmp_path / "hw1", write_zip([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
     assert there() == [f"{student}/{DANCED}" for student in ("ada_1", "ben_2", "cat_3", "dan_4")]

@@ -226,18 +226,18 @@ def test_a_list_that_is_hostile_is_read_as_none(collect_zip, there, bomb):
         "alone": ("hw1-submissions", "hw1-ada/*", "ada"),
     },
 )
-def test_clones(run, tmp_path, there, folder, names, students):
+def test_clones(collect_files, tmp_path, there, folder, names, students):
     for name in listed(names):
         repository = name.partition("/")[0]
         for path in (name, f"{repository}/README.md", f"{repository}/.git/x.py"):
             (tmp_path / folder / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / path).write_text(DANCE)
-    collected = run(tmp_path / folder)
+    collected = collect_files(tmp_path / folder)
     assert (collected.platforms, collected.not_taken) == ({folder: ["clones"]}, [])
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
 
 
-def test_githubs_zips_of_repositories_are_their_users(run, tmp_path, there):
+def test_githubs_zips_of_repositories_are_their_users(collect_files, tmp_path, there):
     (tmp_path / "all").mkdir()
     for user in ("ada", "bela"):
         name = f"hw1-{user}-main"
@@ -247,7 +247,7 @@ def test_githubs_zips_of_repositories_are_their_users(run, tmp_path, there):
             f"{name}/old/{FILE}": "#",
         }
         (tmp_path / "all" / f"{name}.zip").write_bytes(zip_bytes(files))
-    collected = run(tmp_path / "all")
+    collected = collect_files(tmp_path / "all")
     assert (collected.platforms, collected.not_taken) == ({"all": ["clones"]}, [])
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
@@ -298,10 +298,10 @@ ROSTER = Roster(
         ),
     },
 )
-def test_a_roster_says_whose_a_file_is(run, write_zip, there, name, student):
+def test_a_roster_says_whose_a_file_is(collect_files, write_zip, there, name, student):
     # a roster that knows nobody stops the command
     enrolled_zip = write_zip(["x_12345_8_02_causal_mask.py"], "known.zip")
-    collected = run(write_zip(listed(name)), enrolled_zip, roster=ROSTER)
+    collected = collect_files(write_zip(listed(name)), enrolled_zip, roster=ROSTER)
     assert [path for path in there() if path.endswith(DANCED)] == [f"{student}/{DANCED}"]
     is_a_stranger = student not in {"al", "bb", "dd"}
     assert any("is not on the roster" in note for note in collected.notes) is is_a_stranger

@@ -31,18 +31,22 @@ GRADESCOPE = "".join(map(ROW.format, (1, 2, 3), ("ada", "bela", "chen"), TIMES))
 
 
 @pytest.fixture(scope="session")
-def course(course: Course) -> Course:
+def course_of_one_assignment(course: Course) -> Course:
     """The real course's first assignment, so that no time needs to name one."""
     only = course.file.assignments[:1]
     return replace(course, file=course.file.model_copy(update={"assignments": only}))
 
 
 @pytest.fixture
-def submission_times(course: Course, out_folder: Path) -> Callable[..., dict[str, tuple[str, str]]]:
+def submission_times(
+    course_of_one_assignment: Course, out_folder: Path
+) -> Callable[..., dict[str, tuple[str, str]]]:
     """The time of each student's submission, and who says so."""
 
     def look() -> dict[str, tuple[str, str]]:
-        times = handed_in(find_submissions(course, out_folder)[0], read_journal(out_folder))
+        times = handed_in(
+            find_submissions(course_of_one_assignment, out_folder)[0], read_journal(out_folder)
+        )
         return {submission.student: _time_and_source(time) for submission, time in times.items()}
 
     return look
@@ -54,7 +58,7 @@ def _time_and_source(time: HandedIn) -> tuple[str, str]:
     return f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time", time.source
 
 
-def write_submission(out: Path, student: str, stamp: str = "") -> Path:
+def write_dance(out: Path, student: str, stamp: str = "") -> Path:
     folder = out / student / "multi_head_attention"
     folder.mkdir(parents=True)
     (folder / "04_reshape_dance.py").write_text(DANCE)
@@ -64,7 +68,7 @@ def write_submission(out: Path, student: str, stamp: str = "") -> Path:
 
 
 def test_a_files_own_time_is_never_taken(out_folder, submission_times):
-    os.utime(write_submission(out_folder, "ada") / "04_reshape_dance.py", (0, 0))
+    os.utime(write_dance(out_folder, "ada") / "04_reshape_dance.py", (0, 0))
     assert submission_times() == {}
 
 
@@ -81,7 +85,7 @@ def test_a_files_own_time_is_never_taken(out_folder, submission_times):
     ],
 )
 def test_nbgraders_timestamp_counts(out_folder, submission_times, stamp, time):
-    write_submission(out_folder, "ada", stamp)
+    write_dance(out_folder, "ada", stamp)
     assert submission_times() == ({} if time is None else {"ada": (time, "timestamp.txt")})
 
 
@@ -99,9 +103,11 @@ def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
     assert submission_times() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
 
-def test_the_latest_of_several_times_is_told_with_the_platform_that_says_it(course, out_folder):
-    write_submission(out_folder, "ada")
-    (submission,) = find_submissions(course, out_folder)[0]
+def test_the_latest_of_several_times_is_told_with_the_platform_that_says_it(
+    course_of_one_assignment, out_folder
+):
+    write_dance(out_folder, "ada")
+    (submission,) = find_submissions(course_of_one_assignment, out_folder)[0]
     origins = {
         "04_reshape_dance.py": Origin(platform="Gradescope", handed_in="2026-11-20T18:00Z"),
         "01_attention_scores.py": Origin(platform="Moodle", handed_in="2026-11-21T18:00Z"),
@@ -129,12 +135,12 @@ def forge_commit(clone: Path, commit: str, change: Callable[[str], str]) -> None
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def student_clone(tmp_path: Path) -> Path:
     """A student's repository: the attempt is of 10 o'clock, the README of 11."""
     if not shutil.which("git"):
         pytest.skip("git is not installed")
     folder = tmp_path / "all-submissions" / "hw-ada"
-    write_submission(folder, "exercises")
+    write_dance(folder, "exercises")
     git(folder, "init")
     git(folder, "add", ".")
     git(folder, "commit", "-m", "done", at=TEN)
@@ -146,42 +152,49 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_of_a_clone_the_last_commit_of_the_attempts_counts(
-    run, clone, tmp_path, submission_times, packed
+    collect_files, student_clone, tmp_path, submission_times, packed
 ):
     if packed:
-        git(clone, "gc")
-        git(clone, "pack-refs", "--all")
-    run(clone.parent)
+        git(student_clone, "gc")
+        git(student_clone, "pack-refs", "--all")
+    collect_files(student_clone.parent)
     assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
 
 
 def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
-    run, clone, tmp_path, submission_times
+    collect_files, student_clone, tmp_path, submission_times
 ):
     (tmp_path / "shallow").mkdir()
-    git(tmp_path, "clone", "--depth", "1", f"file://{clone}", str(tmp_path / "shallow" / "hw-ada"))
-    run(tmp_path / "shallow")
+    git(
+        tmp_path,
+        "clone",
+        "--depth",
+        "1",
+        f"file://{student_clone}",
+        str(tmp_path / "shallow" / "hw-ada"),
+    )
+    collect_files(tmp_path / "shallow")
     assert submission_times() == {"hw-ada": ("2026-11-20T10:00:00", "clones")}
 
 
 def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
-    run, clone, tmp_path, submission_times
+    collect_files, student_clone, tmp_path, submission_times
 ):
     witness, program = tmp_path / "witness", tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {witness}\n")
     program.chmod(0o755)
     signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
-    forge_commit(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
+    forge_commit(student_clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
     starts = (
         f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n"
         f" fsmonitor = {program}\n"
     )
-    with (clone / ".git" / "config").open("a") as file:
+    with (student_clone / ".git" / "config").open("a") as file:
         file.write(f"{starts} pager = {program}\n")
-    subprocess.run(["git", "log", "-1"], cwd=clone, capture_output=True, check=False)
+    subprocess.run(["git", "log", "-1"], cwd=student_clone, capture_output=True, check=False)
     assert witness.exists()  # so much for git's own way
     witness.unlink()
-    run(clone.parent)
+    collect_files(student_clone.parent)
     assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
     assert not witness.exists()
 
@@ -189,16 +202,16 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
 @pytest.mark.parametrize(
     "head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000]
 )
-def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, submission_times, head):
+def test_of_what_is_no_clone_no_time_is_known(collect_files, tmp_path, submission_times, head):
     folder = tmp_path / "all" / "hw-ada"
-    write_submission(folder, "exercises")
+    write_dance(folder, "exercises")
     (folder / ".git" / "objects").mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text(head)
-    run(tmp_path / "all")
+    collect_files(tmp_path / "all")
     assert submission_times() == {}
 
 
-def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkeypatch):
+def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(student_clone, monkeypatch):
     last_arguments, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
 
     def run_git(command: Sequence[str], **_: object) -> SimpleNamespace:
@@ -207,7 +220,10 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkey
 
     monkeypatch.setattr(subprocess, "run", run_git)
     monkeypatch.setattr(collect_downloads, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    times = [collect_downloads.commit_time(clone.parent, ("hw-ada", str(i)), 60) for i in range(9)]
+    times = [
+        collect_downloads.commit_time(student_clone.parent, ("hw-ada", str(i)), 60)
+        for i in range(9)
+    ]
     assert last_arguments == ["HEAD", "0", "HEAD", "1", "HEAD", "2"]
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
@@ -235,9 +251,12 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkey
     },
 )
 def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
-    course, write_zip, out_folder, submission_times, names, time
+    course_of_one_assignment, write_zip, out_folder, submission_times, names, time
 ):
-    here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
+    here = replace(
+        course_of_one_assignment,
+        file=course_of_one_assignment.file.model_copy(update={"time_zone": "Europe/Berlin"}),
+    )
     collected = collect(here, [write_zip(listed(names))], out_folder)
     times = {student[:3]: stamp for student, (stamp, _) in submission_times().items()}
     assert times.get("ada") == time, collected
@@ -247,22 +266,28 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
 @pytest.mark.parametrize(
     "date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"]
 )
-def test_a_committers_date_that_is_none_stops_nobody(run, clone, submission_times, date):
+def test_a_committers_date_that_is_none_stops_nobody(
+    collect_files, student_clone, submission_times, date
+):
     forge_commit(
-        clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text)
+        student_clone,
+        "HEAD~",
+        lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text),
     )
-    assert run(clone.parent).not_taken == []
+    assert collect_files(student_clone.parent).not_taken == []
     assert submission_times() == {}
 
 
-def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, submission_times):
+def test_nbgraders_times_stay_where_its_tree_is_collected(
+    collect_files, tmp_path, submission_times
+):
     """As `course grade` says where an archive lies beside what was handed in."""
-    folder = write_submission(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
+    folder = write_dance(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
     (folder / "work.zip").write_bytes(
         zip_bytes({"work/02_causal_mask.py": "def causal_mask(T):\n    pass\n"})
     )
-    write_submission(tmp_path / "tree", "bela")
-    run(tmp_path / "tree")
+    write_dance(tmp_path / "tree", "bela")
+    collect_files(tmp_path / "tree")
     assert submission_times() == {"ada": ("2026-12-01T19:00:00", "folders")}
 
 
@@ -278,10 +303,17 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(run, tmp_path, submiss
     },
 )
 def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
-    course, run, write_zip, tmp_path, out_folder, submission_times, names, said
+    course_of_one_assignment,
+    collect_files,
+    write_zip,
+    tmp_path,
+    out_folder,
+    submission_times,
+    names,
+    said,
 ):
-    collect(course, [write_zip(listed(names))], tmp_path / "first")
-    run(tmp_path / "first")
+    collect(course_of_one_assignment, [write_zip(listed(names))], tmp_path / "first")
+    collect_files(tmp_path / "first")
     assert set(submission_times().values()) == {said}
     first, second = read_journal(tmp_path / "first").files, read_journal(out_folder).files
     assert {path: origin.named for path, origin in first.items()} == {
@@ -290,10 +322,10 @@ def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
 
 
 def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(
-    course, run, write_zip, tmp_path, out_folder
+    course_of_one_assignment, collect_files, write_zip, tmp_path, out_folder
 ):
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}
-    collect(course, [write_zip(files)], tmp_path / "first")
-    run(tmp_path / "first")
+    collect(course_of_one_assignment, [write_zip(files)], tmp_path / "first")
+    collect_files(tmp_path / "first")
     not_readable = read_journal(out_folder).not_readable
     assert not_readable == {"bartokbela_2": {"multi_head_attention": ["bartokbela_2_12_work.rar"]}}

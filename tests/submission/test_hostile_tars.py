@@ -258,10 +258,10 @@ def test_copies_of_one_exercise_are_not_held_in_memory(course, write_zip, out_fo
     ],
 )
 def test_what_one_person_hands_in_counts_against_that_person(
-    run, write_zip, there, pack, limits, most
+    collect_files, write_zip, there, pack, limits, most
 ):
     download = write_zip(pack(copies(100, 300_000)))
-    messages = run(download, limits=limits).not_taken
+    messages = collect_files(download, limits=limits).not_taken
     (message,) = [message for message in messages if " more: each " in message]
     assert message.startswith("ben: handed in, not readable")
     assert f"more: each is not read: of one person's files, {most} are read" in message
@@ -270,7 +270,7 @@ def test_what_one_person_hands_in_counts_against_that_person(
     assert len(messages) < 10
 
 
-def test_of_too_many_files_the_newest_is_read(run, write_zip, out_folder):
+def test_of_too_many_files_the_newest_is_read(collect_files, write_zip, out_folder):
     download = write_zip(zip_bytes(copies(60, 0)))
-    run(download, limits=IntakeLimits(members=20))
+    collect_files(download, limits=IntakeLimits(members=20))
     assert (out_folder / PLACED_OF.format("ben")).read_text().endswith("# 59\n#")

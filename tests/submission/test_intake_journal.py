@@ -22,15 +22,15 @@ DANCED = "ada_1/multi_head_attention/04_reshape_dance"
 FIRST, SECOND = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
 
 
-def states(collected: object) -> list[str]:
+def candidate_states(collected: object) -> list[str]:
     return [file.state.name for file in collected.candidates]  # type: ignore[attr-defined]
 
 
-def test_again_changes_nothing(run, write_zip, out_folder):
+def test_again_changes_nothing(collect_files, write_zip, out_folder):
     download = write_zip([FIRST, "ben_2_11_05_weight_split.py"])
-    assert states(run(download)) == ["NEW", "NEW"]
+    assert candidate_states(collect_files(download)) == ["NEW", "NEW"]
     original = content_and_times(out_folder)
-    assert states(run(download)) == ["SAME", "SAME"]
+    assert candidate_states(collect_files(download)) == ["SAME", "SAME"]
     assert content_and_times(out_folder) == original
 
 
@@ -47,14 +47,14 @@ def content_and_times(folder: Path) -> dict[Path, tuple[bytes, int]]:
     },
 )
 def test_a_newer_attempt_replaces_and_an_older_one_does_not(
-    run, write_zip, out_folder, monday, friday, others
+    collect_files, write_zip, out_folder, monday, friday, others
 ):
     old = write_zip(listed(monday), "monday.zip", year=2025)
     new = write_zip(dict.fromkeys(listed(friday), f"{DANCE}# new"), "friday.zip")
-    assert set(states(run(old))) == {"NEW"}
-    assert states(run(new)) == ["REPLACED"]
-    assert states(run(old)) == ["OLDER", *others]
-    assert states(run(new)) == ["SAME"]
+    assert set(candidate_states(collect_files(old))) == {"NEW"}
+    assert candidate_states(collect_files(new)) == ["REPLACED"]
+    assert candidate_states(collect_files(old)) == ["OLDER", *others]
+    assert candidate_states(collect_files(new)) == ["SAME"]
     assert "# new" in (out_folder / f"{DANCED}.py").read_text()
 
 
@@ -62,11 +62,11 @@ def test_what_a_person_changed_or_put_there_stays(collect_zip, out_folder):
     by_hand = out_folder / f"{DANCED}.py"
     by_hand.parent.mkdir(parents=True)
     by_hand.write_text("by hand")
-    assert states(collect_zip([FIRST])) == ["BY_HAND"]
+    assert candidate_states(collect_zip([FIRST])) == ["BY_HAND"]
     by_hand.unlink()
     collect_zip([FIRST])
     by_hand.write_text("changed")
-    assert states(collect_zip({SECOND: f"{DANCE}# new"})) == ["BY_HAND"]
+    assert candidate_states(collect_zip({SECOND: f"{DANCE}# new"})) == ["BY_HAND"]
     assert by_hand.read_text() == "changed"
 
 
@@ -75,14 +75,16 @@ def test_a_script_and_a_notebook_of_one_download_both_stay(collect_zip, there):
     assert there() == [f"{DANCED}.ipynb", f"{DANCED}.py"]
 
 
-def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(run, write_zip, there):
+def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(
+    collect_files, write_zip, there
+):
     script = write_zip([FIRST], "monday.zip")
     notebook = write_zip(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip")
-    run(script)
-    assert states(run(notebook)) == ["SUPERSEDED", "NEW"]
+    collect_files(script)
+    assert candidate_states(collect_files(notebook)) == ["SUPERSEDED", "NEW"]
     assert there() == [f"{DANCED}.ipynb"]
-    assert states(run(script)) == ["OLDER"]
-    assert states(run(notebook, script)) == ["OLDER", "SAME"]
+    assert candidate_states(collect_files(script)) == ["OLDER"]
+    assert candidate_states(collect_files(notebook, script)) == ["OLDER", "SAME"]
     assert there() == [f"{DANCED}.ipynb"]
 
 
@@ -96,10 +98,10 @@ def test_nothing_is_written_through_a_link(collect_zip, out_folder, tmp_path, wh
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_with_a_roster_what_was_collected_before_is_nobody_elses(run, write_zip):
+def test_with_a_roster_what_was_collected_before_is_nobody_elses(collect_files, write_zip):
     download = write_zip(["ada/04_reshape_dance.py", "x/04_reshape_dance.py"])
-    run(download)
-    assert run(download, roster=Roster((Student("ada"), Student("x")))).not_taken == []
+    collect_files(download)
+    assert collect_files(download, roster=Roster((Student("ada"), Student("x")))).not_taken == []
 
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
@@ -124,10 +126,12 @@ WRITTEN, OTHER = (
         "of no name": "ada/one.py | ada/two.py",
     },
 )
-def test_where_no_rule_says_which_counts_none_is_taken(run, write_zip, there, out_folder, names):
+def test_where_no_rule_says_which_counts_none_is_taken(
+    collect_files, write_zip, there, out_folder, names
+):
     first, second = listed(names)
     download = write_zip({first: WRITTEN, second: OTHER, f"bela/{FILE}": WRITTEN})
-    assert run(download).not_taken == [
+    assert collect_files(download).not_taken == [
         f"download.zip: {first} and {second} are of the same exercise, and nothing says which of "
         f"them counts. Next: copy that one to {out_folder / 'ada' / OF_ADA}, then the same command "
         "again"
@@ -136,9 +140,9 @@ def test_where_no_rule_says_which_counts_none_is_taken(run, write_zip, there, ou
     (out_folder / "ada" / OF_ADA).parent.mkdir(parents=True)
     (out_folder / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
     for _ in range(2):
-        collected = run(download)
+        collected = collect_files(download)
         assert collected.not_taken == []
-        assert sorted(states(collected)) == ["BY_HAND", "SAME", "SAME"]
+        assert sorted(candidate_states(collected)) == ["BY_HAND", "SAME", "SAME"]
         assert (out_folder / "ada" / OF_ADA).read_text() == OTHER
 
 
@@ -243,21 +247,21 @@ def was_killed(do: Callable[[], object], moment: int) -> bool:
 
 @pytest.mark.parametrize("moment", range(0, 20, 3))
 def test_killed_at_any_moment_it_is_finished_by_the_next_one(
-    run, write_zip, out_folder, there, moment
+    collect_files, write_zip, out_folder, there, moment
 ):
     monday, friday = (
         write_zip(class_of("old"), "monday.zip"),
         write_zip(class_of("later"), "friday.zip"),
     )
     of_events = 6 + moment * (7 * STUDENTS // 20)
-    assert was_killed(lambda: run(monday), of_events), "it had ended before"
-    assert was_killed(lambda: run(friday), of_events), "it had ended before"
-    collected = run(friday)
-    assert {*states(collected)} <= {"NEW", "REPLACED", "SAME"}
+    assert was_killed(lambda: collect_files(monday), of_events), "it had ended before"
+    assert was_killed(lambda: collect_files(friday), of_events), "it had ended before"
+    collected = collect_files(friday)
+    assert {*candidate_states(collected)} <= {"NEW", "REPLACED", "SAME"}
     assert collected.not_taken == []
     assert len(there()) == STUDENTS
     assert all("# later" in (out_folder / path).read_text() for path in there())
-    assert {*states(run(monday))} == {"OLDER"}
+    assert {*candidate_states(collect_files(monday))} == {"OLDER"}
 
 
 def test_two_at_once_do_not_write_to_one_folder(collect_zip, out_folder):
@@ -276,7 +280,7 @@ def test_a_journal_is_read_without_what_is_incomplete(collect_zip, out_folder, l
     collect_zip(class_of("old"))
     with (out_folder / intake_journal.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
-    assert {*states(collect_zip(class_of("old")))} == {"SAME"}
+    assert {*candidate_states(collect_zip(class_of("old")))} == {"SAME"}
 
 
 @pytest.mark.parametrize("line", ['["file", "a", {"platform": 1}]', "{}", "[" * 9000])

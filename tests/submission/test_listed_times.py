@@ -31,7 +31,7 @@ Times = Callable[..., tuple[Collected, dict[str, str]]]
 
 
 @pytest.fixture(scope="session")
-def course(course: Course) -> Course:
+def course_in_berlin(course: Course) -> Course:
     """The real course in a time zone."""
     return with_zone(course, "Europe/Berlin")
 
@@ -41,7 +41,7 @@ def with_zone(course: Course, zone: str | None) -> Course:
 
 
 @pytest.fixture
-def times(course: Course, tmp_path: Path) -> Times:
+def times_by_student(course_in_berlin: Course, tmp_path: Path) -> Times:
     """Collect one zip with these files, by lists with these texts: the time of each student."""
 
     def run(
@@ -54,11 +54,15 @@ def times(course: Course, tmp_path: Path) -> Times:
             paths[-1].write_text(text, encoding="utf-8-sig")
         out = tmp_path / "submitted"
         collected = collect(
-            course, [tmp_path / "hw.zip"], out, roster, times=read_times(paths, course)
+            course_in_berlin,
+            [tmp_path / "hw.zip"],
+            out,
+            roster,
+            times=read_times(paths, course_in_berlin),
         )
         by_student = {}
         for submission, moment in handed_in(
-            find_submissions(course, out)[0], read_journal(out)
+            find_submissions(course_in_berlin, out)[0], read_journal(out)
         ).items():
             if moment.time:
                 by_student[submission.student] = f"{moment.time:%Y-%m-%dT%H:%M}"
@@ -88,8 +92,8 @@ def of_moodle(*people: tuple[str, int]) -> list[str]:
         "no such day": ("Friday, 31 November 2026, 10:11 AM", None),
     },
 )
-def test_a_worksheets_dates_are_read_or_named_with_their_line(times, written, time):
-    collected, by_student = times(
+def test_a_worksheets_dates_are_read_or_named_with_their_line(times_by_student, written, time):
+    collected, by_student = times_by_student(
         of_moodle(("Ada Lovelace", 123)), WORKSHEET + ROW.format(123, "Ada", written)
     )
     assert by_student == ({"Ada Lovelace_123": time} if time else {})
@@ -99,9 +103,11 @@ def test_a_worksheets_dates_are_read_or_named_with_their_line(times, written, ti
     assert all("is not read. Next: set your language" in sentence for sentence in collected.no_time)
 
 
-def test_whoever_handed_in_has_a_time_or_is_named(times):
+def test_whoever_handed_in_has_a_time_or_is_named(times_by_student):
     worksheet = WORKSHEET + ROW.format(123, "Ada", ADA) + ROW.format(124, "Bela", "-") + "\n"
-    collected, by_student = times(of_moodle(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet)
+    collected, by_student = times_by_student(
+        of_moodle(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet
+    )
     assert list(by_student) == ["Ada_123"]
     next_step = "Next: get the list from Moodle again, then the same command again"
     group = "; for a group, with --roster and a file that has its members in a column `group`"
@@ -111,12 +117,12 @@ def test_whoever_handed_in_has_a_time_or_is_named(times):
     ]
 
 
-def test_with_blind_marking_the_number_alone_says_whose_time_it_is(times):
+def test_with_blind_marking_the_number_alone_says_whose_time_it_is(times_by_student):
     worksheet = (
         "Identifier,Status,Last modified (submission)\n"
         f'"Participant 123","Submitted for grading - ","{ADA}"\n'
     )
-    assert times(of_moodle(("Participant", 123)), worksheet)[1] == {
+    assert times_by_student(of_moodle(("Participant", 123)), worksheet)[1] == {
         "Participant_123": "2026-11-20T09:11"
     }
 
@@ -142,7 +148,7 @@ LATER = ADA.replace("10:11", "11:11")
         "of two of one name none": ([(11, "Ben Okri", ADA), (12, "Ben Okri", LATER)], None),
     },
 )
-def test_a_groups_time_is_its_members(times, rows, time):
+def test_a_groups_time_is_its_members(times_by_student, rows, time):
     """Moodle writes the group's number into a name, and participants' numbers into the list."""
     worksheet = WORKSHEET
     for number, name, written in rows:
@@ -150,22 +156,22 @@ def test_a_groups_time_is_its_members(times, rows, time):
         worksheet += row if name == "A. L." else row.replace("ada@", f"p{number}@")
     files = of_moodle(("Red team", 7), ("Eve Mallory", 9))
     worksheet += ROW.format(9, "Eve Mallory", ADA).replace("ada@", "eve@")
-    collected, by_student = times(files, worksheet, roster=RED)
+    collected, by_student = times_by_student(files, worksheet, roster=RED)
     assert by_student.pop("eve") == "2026-11-20T09:11"
     assert by_student == (dict.fromkeys(("ada", "ben"), time) if time else {})
     assert len(collected.no_time) == (time is None)
 
 
-def test_without_a_roster_a_groups_number_is_nobody_elses(times):
+def test_without_a_roster_a_groups_number_is_nobody_elses(times_by_student):
     worksheet = WORKSHEET + ROW.format(7, "Eve Mallory", ADA) + ROW.format(9, "Ben Okri", ADA)
-    collected, by_student = times(of_moodle(("Red team", 7), ("Ben Okri", 9)), worksheet)
+    collected, by_student = times_by_student(of_moodle(("Red team", 7), ("Ben Okri", 9)), worksheet)
     assert list(by_student) == ["Ben Okri_9"]
     assert collected.no_time[0].startswith("list0.csv has no time of Red team_7. Next: ")
 
 
-def test_a_worksheet_of_another_assignment_is_told_once(times):
+def test_a_worksheet_of_another_assignment_is_told_once(times_by_student):
     people = of_moodle(("Ada", 123), ("Bela", 124))
-    collected, by_student = times(people, WORKSHEET + ROW.format(7, "Ada", ADA))
+    collected, by_student = times_by_student(people, WORKSHEET + ROW.format(7, "Ada", ADA))
     assert by_student == {}
     assert collected.no_time == [
         "list0.csv has nobody whose files are in the download. Next: give the download as "
@@ -173,13 +179,15 @@ def test_a_worksheet_of_another_assignment_is_told_once(times):
     ]
 
 
-def test_a_time_stays_when_the_same_download_is_collected_without_the_list(times):
+def test_a_time_stays_when_the_same_download_is_collected_without_the_list(times_by_student):
     people = of_moodle(("Ada", 123))
-    assert times(people)[1] == {}
-    by_worksheet = times(people, WORKSHEET + ROW.format(123, "Ada", ADA))[1]
+    assert times_by_student(people)[1] == {}
+    by_worksheet = times_by_student(people, WORKSHEET + ROW.format(123, "Ada", ADA))[1]
     assert by_worksheet == {"Ada_123": "2026-11-20T09:11"}
-    assert times(people)[1] == by_worksheet
-    later = times(people, WORKSHEET + ROW.format(123, "Ada", ADA.replace("10:11", "11:11")))[1]
+    assert times_by_student(people)[1] == by_worksheet
+    later = times_by_student(
+        people, WORKSHEET + ROW.format(123, "Ada", ADA.replace("10:11", "11:11"))
+    )[1]
     assert later == {"Ada_123": "2026-11-20T10:11"}
 
 
@@ -190,11 +198,11 @@ CANVAS_ROWS = [
 
 
 @pytest.mark.parametrize("prefix", ["", "while(1);"])
-def test_canvas_list_of_submissions_is_read_page_by_page(times, prefix):
+def test_canvas_list_of_submissions_is_read_page_by_page(times_by_student, prefix):
     second_page = [{"anonymous_id": "x1y2z", "submitted_at": "2026-11-21T17:00:00Z"}]
     files = [f"lovelaceada_12345_678_{FILE}", f"anon_x1y2z_679_{FILE}"]
     lists = [prefix + json.dumps(page) for page in (CANVAS_ROWS, second_page)]
-    collected, by_student = times(files, *lists)
+    collected, by_student = times_by_student(files, *lists)
     assert sorted(by_student.values()) == ["2026-11-20T09:11", "2026-11-21T17:00"]
     assert collected.no_time == []
 
@@ -215,13 +223,13 @@ def test_canvas_list_of_submissions_is_read_page_by_page(times, prefix):
         "an open quote": ('Identifier,"Full\n', "UTC", "a quote that opens"),
     },
 )
-def test_what_is_no_list_is_refused_in_one_sentence(course, tmp_path, text, zone, says):
+def test_what_is_no_list_is_refused_in_one_sentence(course_in_berlin, tmp_path, text, zone, says):
     (tmp_path / "list.csv").write_text(text, encoding="utf-8")
     with pytest.raises(CourseFault) as fault:
-        read_times([tmp_path / "list.csv"], with_zone(course, zone))
+        read_times([tmp_path / "list.csv"], with_zone(course_in_berlin, zone))
     assert says in str(fault.value)
 
 
-def test_a_list_that_is_not_there_is_told(course, tmp_path):
+def test_a_list_that_is_not_there_is_told(course_in_berlin, tmp_path):
     with pytest.raises(CourseFault, match="Next: give --times a file that can be read"):
-        read_times([tmp_path / "none.csv"], course)
+        read_times([tmp_path / "none.csv"], course_in_berlin)

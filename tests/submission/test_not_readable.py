@@ -12,7 +12,7 @@ from manyheads.submission.intake_journal import read_journal, to_grade
 from manyheads.submission.roster_and_times import Roster, Student
 from tests.make import cases
 
-from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, download, zip_bytes
+from .conftest import ADA, BEN, CLASS, DANCE, DANCED, FILE, PLATFORMS, platform_download, zip_bytes
 
 ROSTER = Roster((Student("A", name="Ada", canvas_id="1"), Student("B", name="Bela", canvas_id="2")))
 ONE = "multi_head_attention"
@@ -28,7 +28,7 @@ def unreadable_files(out: Path) -> dict[str, dict[str, list[str]]]:
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_it_is_of_the_student_who_handed_it_in(collect_zip, out_folder, platform):
     unread = PLATFORMS[platform](*BEN).replace(FILE, "work.rar")
-    files = download(platform, ADA, BEN, **{unread: b"Rar!"})
+    files = platform_download(platform, ADA, BEN, **{unread: b"Rar!"})
     del files[PLATFORMS[platform](*BEN)]
     (message,) = collect_zip(files, roster=CLASS).not_taken
     assert unreadable_files(out_folder) == {"ben": {ONE: [unread]}}
@@ -89,20 +89,22 @@ OTHER = "attention_in_practice"
         "of the one that is asked for": ("x.txt", 0, [ONE]),
     },
 )
-def test_it_is_of_an_assignment(run, course, write_zip, out_folder, beside, only, assignments):
+def test_it_is_of_an_assignment(
+    collect_files, course, write_zip, out_folder, beside, only, assignments
+):
     assignment = None if only is None else course.assignments[only]
     download = write_zip({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
-    collected = run(download, roster=ROSTER, only=assignment)
+    collected = collect_files(download, roster=ROSTER, only=assignment)
     assert list(unreadable_files(out_folder)["B"]) == assignments
     into = "/".join([str(out_folder), "B", *assignments[: len(assignments) == 1]])
     assert any(f"put the files into {into}/; or" in message for message in collected.not_taken)
 
 
 def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
-    run, write_zip, out_folder
+    collect_files, write_zip, out_folder
 ):
     downloads = [write_zip(b"Rar!", name) for name in ("Bela.rar", "class.rar")]
-    messages = run(*downloads, roster=ROSTER).not_taken
+    messages = collect_files(*downloads, roster=ROSTER).not_taken
     assert list(unreadable_files(out_folder)) == ["B"]
     assert sorted(message.partition(":")[0] for message in messages) == ["B", "class.rar"]
 

@@ -9,7 +9,7 @@ from manyheads.submission.roster_and_times import LARGEST, Roster, Student, read
 from tests.make import cases
 
 
-def read(tmp_path: Path, text: str | bytes) -> Roster:
+def roster_from(tmp_path: Path, text: str | bytes) -> Roster:
     path = tmp_path / "roster.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_roster(path)
@@ -65,7 +65,7 @@ TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
     },
 )
 def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, students):
-    assert [*read(tmp_path, text).students] == students
+    assert [*roster_from(tmp_path, text).students] == students
 
 
 @cases(
@@ -84,7 +84,7 @@ def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, stude
 )
 def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
     with pytest.raises(CourseFault) as raised:
-        read(tmp_path, text)
+        roster_from(tmp_path, text)
     reason = (
         "a quote that opens in this line is not closed in it, or something stands behind "
         "where it is closed"
@@ -105,7 +105,7 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
 )
 def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
     with pytest.raises(CourseFault) as raised:
-        read(tmp_path, f"{heading}\n1,2,3\n")
+        roster_from(tmp_path, f"{heading}\n1,2,3\n")
     assert (
         f"has no column `id`; its columns are {named}. Its first line names its columns: id"
         in str(raised.value)
@@ -124,11 +124,11 @@ def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
 
 def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):
     text = 'id,Notes,name\nada,"late\nagain",Ada\nbela,,Bela\n'
-    assert [student.name for student in read(tmp_path, text).students] == ["Ada", "Bela"]
+    assert [student.name for student in roster_from(tmp_path, text).students] == ["Ada", "Bela"]
 
 
 def test_it_is_told_which_columns_were_read_as_what(tmp_path):
-    roster = read(tmp_path, CANVAS)
+    roster = roster_from(tmp_path, CANVAS)
     assert roster.unread == ("Homework 1 (77)",)
     assert roster.knows_nobody(["x", "y", "z", "w"]) == (
         "nobody of 4 who handed in ('x', 'y', 'z' …) is on the roster, "
@@ -157,5 +157,5 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, text, says):
     with pytest.raises(CourseFault, match=says) as caught:
-        read(tmp_path, text)
+        roster_from(tmp_path, text)
     assert ". Next: " in str(caught.value)

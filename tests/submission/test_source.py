@@ -35,12 +35,12 @@ RIGHT = "def running_mean(x):\n    return x.mean()\n"
 KIB = 16
 
 
-def read(folder: Path, stub: str | None = STUB) -> Source:
+def read_source(folder: Path, stub: str | None = STUB) -> Source:
     return read_attempt(folder, STEM, None if stub is None else Source("", stub).code_digest, KIB)
 
 
 def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
-    assert read(tmp_path) == Source(f"{STEM}.py", missing=True)
+    assert read_source(tmp_path) == Source(f"{STEM}.py", missing=True)
 
 
 SCRIPTS = {
@@ -82,17 +82,17 @@ SCRIPTS = {
 @cases("data, source", SCRIPTS)
 def test_a_script_is_read(tmp_path, data, source):
     (tmp_path / f"{STEM}.py").write_bytes(data)
-    assert read(tmp_path) == Source(f"{STEM}.py", source)
+    assert read_source(tmp_path) == Source(f"{STEM}.py", source)
 
 
 def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_path):
     text = f"!pip install einops\n%load_ext autoreload\n{RIGHT}"
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(text))
-    from_notebook = read(tmp_path)
+    from_notebook = read_source(tmp_path)
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
     expected = Source("", f"pass\npass\n{RIGHT}").code_digest
-    assert read(tmp_path).code_digest == from_notebook.code_digest == expected
+    assert read_source(tmp_path).code_digest == from_notebook.code_digest == expected
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
@@ -176,7 +176,7 @@ NO_PYTHON = {
 @cases("ending, text, says", NO_PYTHON)
 def test_what_is_no_python_at_all_has_a_sentence_of_its_own(tmp_path, ending, text, says):
     (tmp_path / f"{STEM}{ending}").write_text(text)
-    assert re.search(says, read(tmp_path).problem), read(tmp_path).problem
+    assert re.search(says, read_source(tmp_path).problem), read_source(tmp_path).problem
 
 
 def hard_link(path: Path) -> None:
@@ -217,7 +217,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
 def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(tmp_path, make, says, ending):
     path = tmp_path / f"{STEM}{ending}"
     path.write_bytes(make) if isinstance(make, bytes) else make(path)
-    attempt = read(tmp_path)
+    attempt = read_source(tmp_path)
     assert (attempt.name, attempt.text, attempt.missing) == (path.name, "", False)
     assert attempt.problem.startswith(path.name)
     assert re.search(says, attempt.problem), attempt.problem
@@ -250,8 +250,8 @@ def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
 ):
     (tmp_path / f"{STEM}.py").write_bytes(script.encode())
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
-    assert (read(tmp_path).name, read(tmp_path).note) == (f"{STEM}{counts}", note)
-    assert read(tmp_path, stub=None).note == BOTH, "where the stub is not known"
+    assert (read_source(tmp_path).name, read_source(tmp_path).note) == (f"{STEM}{counts}", note)
+    assert read_source(tmp_path, stub=None).note == BOTH, "where the stub is not known"
 
 
 def test_of_two_files_with_an_earlier_name_the_stub_does_not_count(tiny_copy, tmp_path):
@@ -274,11 +274,11 @@ def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
         {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
     ]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(document))
-    assert (read(tmp_path).problem, read(tmp_path).text) == ("", "x = 1\n")
+    assert (read_source(tmp_path).problem, read_source(tmp_path).text) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
     clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
-    assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
+    assert read_source(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
     assert (
         read_attempt(tmp_path, STEM, None, 1024).problem
         == "This notebook has 30000 cells; at most 2000 are read."
@@ -320,7 +320,7 @@ def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tm
     for lines, says in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
         text = "x = 1\n" + "\n" * lines + "raise LookupError\n"
         (tmp_path / f"{STEM}{ending}").write_text(text if ending == ".py" else notebook(text))
-        attempt = read(tmp_path)
+        attempt = read_source(tmp_path)
         assert attempt.problem.startswith(says)
         assert (
             bool(attempt.text)
@@ -346,7 +346,7 @@ def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
     assert not faults
 
 
-def names_of(source: str) -> dict[str, Any]:
+def defined_names(source: str) -> dict[str, Any]:
     """What the source defines: it must be Python."""
     names: dict[str, Any] = {}
     exec(compile(source, "attempt", "exec"), names)
@@ -407,7 +407,7 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out(pairs, source
     },
 )
 def test_magics_are_skipped_and_python_is_kept(cell, defines):
-    assert names_of(read_notebook(notebook(cell)).text) == defines
+    assert defined_names(read_notebook(notebook(cell)).text) == defines
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,9 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypa
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
-def test_of_one_student_so_much_code_is_parsed_and_no_more(run, write_zip, monkeypatch, name):
+def test_of_one_student_so_much_code_is_parsed_and_no_more(
+    collect_files, write_zip, monkeypatch, name
+):
     parsed = list[int]()
 
     def count_and_decode(data: bytes) -> str:
@@ -132,7 +134,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(run, write_zip, monke
     download = write_zip(
         {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
     )
-    collected = run(download)
+    collected = collect_files(download)
     assert sum(parsed) < 2 * IntakeLimits().code + 400_000
     assert [file.student for file in collected.candidates] == ["hopperbela_3"]
     assert (
@@ -176,7 +178,7 @@ ENDS_AS_COPIES_DO = [
 
 
 def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
-    run, write_zip
+    collect_files, write_zip
 ):
     """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
     70 seconds of 30.
@@ -192,6 +194,6 @@ def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archiv
         }
     )
     start = time.process_time()
-    run(archive)
+    collect_files(archive)
     seconds = (time.process_time() - start) * IntakeLimits().members / len(many)
     assert seconds < IntakeLimits().seconds / 6

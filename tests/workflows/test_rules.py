@@ -164,17 +164,21 @@ def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: st
 
 
 @pytest.fixture
-def grade() -> Workflow:
+def grade_workflow() -> Workflow:
     """The workflow that grades pull requests."""
     return load_workflow(read_workflow("grade.yml"))
 
 
-def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> None:
-    assert list(grade["on"]) == ["pull_request_target", "workflow_dispatch"]
+def test_the_official_grading_is_that_of_the_base_branch(grade_workflow: Workflow) -> None:
+    assert list(grade_workflow["on"]) == ["pull_request_target", "workflow_dispatch"]
     # a draft is, once
-    assert grade["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]
+    assert grade_workflow["on"]["pull_request_target"]["types"] == [
+        "opened",
+        "reopened",
+        "synchronize",
+    ]
     checkouts = {}
-    for id_, job in grade["jobs"].items():
+    for id_, job in grade_workflow["jobs"].items():
         steps = (step for step in job["steps"] if "checkout" in step.get("uses", ""))
         checkouts[id_] = [step["with"] for step in steps]
     for (checkout,) in (checkouts["cpu"], checkouts["gpu"]):
@@ -184,17 +188,19 @@ def test_the_official_grading_is_that_of_the_base_branch(grade: Workflow) -> Non
     assert checkouts["report"] == [{"persist-credentials": False}]
 
 
-def test_a_new_run_replaces_a_run_of_the_same_pull_request(grade: Workflow) -> None:
-    assert list(grade["on"]["workflow_dispatch"]["inputs"]) == ["pull_request"]
+def test_a_new_run_replaces_a_run_of_the_same_pull_request(grade_workflow: Workflow) -> None:
+    assert list(grade_workflow["on"]["workflow_dispatch"]["inputs"]) == ["pull_request"]
     number = "${{ github.event.pull_request.number || github.event.inputs.pull_request }}"
-    jobs = [grade, *grade["jobs"].values()]
+    jobs = [grade_workflow, *grade_workflow["jobs"].values()]
     names = ["grade", "cpu", "approval", "gpu", "report"]
     expected = [name if name == "gpu" else f"{name}-{number}" for name in names]
     assert [job["concurrency"]["group"] for job in jobs] == expected
 
 
-def test_one_attempt_at_a_time_has_the_gpu_and_none_waits_for_an_approval(grade: Workflow) -> None:
-    cpu, approval, gpu = (grade["jobs"][name] for name in ("cpu", "approval", "gpu"))
+def test_one_attempt_at_a_time_has_the_gpu_and_none_waits_for_an_approval(
+    grade_workflow: Workflow,
+) -> None:
+    cpu, approval, gpu = (grade_workflow["jobs"][name] for name in ("cpu", "approval", "gpu"))
     assert gpu["concurrency"] == {"group": "gpu", "queue": "max"}, "nobody is dropped"
     environments = [job["environment"]["name"] for job in (cpu, approval, gpu)]
     assert environments == ["grading", "gpu-approval", "gpu"]

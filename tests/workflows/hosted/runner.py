@@ -306,7 +306,7 @@ def upload(run: Run, job: Job, name: str, path: str, **inputs: str) -> Mapping[s
     return {"artifact-id": number}
 
 
-def download(run: Run, job: Job, path: str, **inputs: str) -> None:
+def download_artifact(run: Run, job: Job, path: str, **inputs: str) -> None:
     """An artifact becomes a folder."""
     (source,) = (run.folder / "artifacts" / inputs.pop("artifact-ids")).iterdir()
     assert not inputs
@@ -332,5 +332,5 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, str] | None]] = {
     "actions/checkout": checkout,
     "actions/setup-python": setup_python,
     "actions/upload-artifact": upload,
-    "actions/download-artifact": download,
+    "actions/download-artifact": download_artifact,
 }
