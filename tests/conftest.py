@@ -113,6 +113,12 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session")
+def real_course(repository: Path) -> Course:
+    """The real course."""
+    return load_course(repository)
+
+
+@pytest.fixture(scope="session")
 def tiny() -> Course:
     """The tiny course where it stands: not to be written to."""
     return load_course(TINY)

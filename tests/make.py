@@ -22,7 +22,8 @@ from rich.console import Console, RenderableType
 from manyheads import cli
 from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load, Reply
+from manyheads.box.worker.messages import Call, Load, Reply, Traced
+from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
 
 REPOSITORY = Path(__file__).parents[1]
@@ -121,6 +122,11 @@ def replies(
         return [connection.ask(call, seconds) for call in calls] or [loaded]
     finally:
         connection.close()
+
+
+def payload(message: Reply | Traced) -> bytes:
+    """A message as an attempt sends it, without its length."""
+    return encode(message)[LENGTH.size :]
 
 
 def copy_course(source: Path, target: Path) -> Path:

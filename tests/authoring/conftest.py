@@ -6,11 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin
 from manyheads.authoring.verify.run_claims import HERE, Line, run_claims
 from manyheads.course import load_course
+from manyheads.judge.run_hidden_checks import Catalogue
 
 LinesOf = Callable[..., list[Line]]
+
+
+def release_course(folder: Path) -> list[str]:
+    """Release the course in a folder, and return the paths that were written, relative to it."""
+    course = load_course(folder)
+    catalogue = Catalogue(course)
+    return [str(path.relative_to(folder)) for path in write_release(course, catalogue)]
 
 
 @pytest.fixture

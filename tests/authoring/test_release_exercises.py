@@ -1,7 +1,6 @@
 """A release makes the same bytes every time, and nothing without a source."""
 
 from dataclasses import replace as with_other
-from pathlib import Path
 
 import jupytext
 import pytest
@@ -12,6 +11,7 @@ from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import load, read
 from manyheads.files import CourseFault
 from manyheads.judge.run_hidden_checks import Catalogue
+from tests.authoring.conftest import release_course
 from tests.authoring.same_recordings import differences
 from tests.make import REPOSITORY, cases, content, replace
 
@@ -65,12 +65,6 @@ def test_a_recording_with_other_numbers_is_another():
     ]
 
 
-def release(folder: Path) -> list[str]:
-    course = load_course(folder)
-    catalogue = Catalogue(course)
-    return [str(path.relative_to(folder)) for path in write_release(course, catalogue)]
-
-
 FILES = [
     f"exercises/averages/{name}"
     for name in (
@@ -90,13 +84,13 @@ def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(t
         path.touch()
     released = [tiny_copy / name for name in FILES]
     assert {*stray_files(load_course(tiny_copy), released)} == strays
-    release(tiny_copy)
+    release_course(tiny_copy)
     assert not any(path.exists() for path in strays)
     assert cache.exists()
 
 
 def test_one_exercise_can_be_released_alone(two_means):
-    release(two_means)
+    release_course(two_means)
     names = ("01_running_mean.py", "02_last_mean.py", "03_mode.py")
     first, second, stray = (two_means / "exercises" / "averages" / name for name in names)
     for path in (first, second, stray):
@@ -121,7 +115,7 @@ def test_a_missing_source_is_an_error(tiny_copy):
         CourseError,
         match=r"is missing, which course\.yaml requires\. Next: write it, or mend course",
     ):
-        release(tiny_copy)
+        release_course(tiny_copy)
 
 
 @cases(
@@ -139,7 +133,7 @@ def test_nothing_is_recorded_of_a_broken_reference(tiny_copy, old, new, says):
     replace(tiny_copy / "solutions" / "averages" / "01_running_mean.py", old, new)
     original = content(tiny_copy / "exercises")
     with pytest.raises(Exception, match=says) as error:
-        release(tiny_copy)
+        release_course(tiny_copy)
     assert ". Next: " in str(error.value)
     assert content(tiny_copy / "exercises") == original
 
@@ -151,7 +145,7 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy, text):
     if text:
         exercise.misconceptions.write_text(text, encoding="utf-8")
     with pytest.raises(CourseFault) as error:
-        release(tiny_copy)
+        release_course(tiny_copy)
     next_ = "Next: write one in MUTANTS, then course release running_mean"
     assert (
         str(error.value)

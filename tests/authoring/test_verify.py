@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.verify import plugin, test_bank
 from manyheads.authoring.verify.plugin import NOTHING
 from manyheads.authoring.verify.run_claims import LOST, Line, verify_course
@@ -25,9 +24,9 @@ from manyheads.files import CourseFault
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.edit_search import Bounds
 from manyheads.judge.nontrivial_answers import Probe
-from manyheads.judge.run_hidden_checks import Catalogue
 from manyheads.result import ProvedLine
-from tests.make import REPOSITORY, TINY, add, cases, copy_course, edit, write
+from tests.authoring.conftest import release_course
+from tests.make import REPOSITORY, TINY, add, cases, copy_course, edit, with_last_mean, write
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
@@ -81,7 +80,7 @@ FEW = "not silent and not empty and not form and not line"
 @pytest.fixture(scope="module")
 def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_course(TINY, tmp_path_factory.mktemp("released") / "tiny")
-    release(folder)
+    release_course(folder)
     return folder
 
 
@@ -89,11 +88,6 @@ def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def released_copy(released_tiny: Path, tmp_path: Path) -> Path:
     """The folder of a copy of the tiny course, released by this engine, to write to."""
     return copy_course(released_tiny, tmp_path / "tiny")
-
-
-def release(folder: Path) -> None:
-    course = load_course(folder)
-    write_release(course, Catalogue(course))
 
 
 def both(*faults: Fault) -> Fault:
@@ -449,7 +443,7 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
         test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
     )  # there are few
     fault(released_copy)
-    release(released_copy)
+    release_course(released_copy)
     assert_broken(claim_lines(released_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
 
 
@@ -466,14 +460,15 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(
         released_copy
     )
-    release(released_copy)
+    release_course(released_copy)
     (pairs,) = claim_lines(released_copy, "pairs", pairs=None)
     assert (pairs.failures, pairs.is_satisfied) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(claim_lines, two_means):
+def test_claims_about_one_exercise_say_nothing_of_the_others(claim_lines, released_copy):
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
-    release(two_means)
+    two_means = with_last_mean(released_copy)
+    release_course(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
     for named, counts in (
@@ -655,7 +650,7 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(released_copy,
     fault(released_copy)
     course = load_course(released_copy)
     with pytest.raises(CourseFault) as raised:
-        [release(released_copy), verify_course(course, course.exercises, print, jobs=0)]
+        [release_course(released_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
 
@@ -705,7 +700,7 @@ def test_what_does_not_end_is_named_with_its_line(released_copy, monkeypatch, fa
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
     fault(released_copy)
     with pytest.raises(CourseFault) as raised:
-        release(released_copy)
+        release_course(released_copy)
     assert says in str(raised.value)
     assert " Next: mend it" in str(raised.value)
     assert "then course release running_mean" in str(raised.value)
@@ -754,7 +749,7 @@ def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_
     edit(YAML, "points: 4", "points: 5")(released_copy)
     edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(released_copy)
     add(TEXTS, words)(released_copy)
-    release(released_copy)
+    release_course(released_copy)
     assert_broken(claim_lines(released_copy, "named or caught"), failures)
 
 
@@ -882,7 +877,7 @@ def sorted_figures(lines: Iterable[Line]) -> list[tuple[object, ...]]:
 
 @pytest.mark.journey
 def test_in_several_processes_the_claims_are_the_same(two_means):
-    release(two_means)
+    release_course(two_means)
     course, streamed = load_course(two_means), list[Line]()
     alone, together = (
         verify_course(course, course.exercises, streamed.append, seeds=1, pairs=2, jobs=n)

@@ -1,10 +1,11 @@
-"""What an attempt in a box answers."""
+"""What an attempt in a box answers, and what both sides say of it."""
 
 from typing import Any
 
 from manyheads.box.connection import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
+from tests.diagnosis.both_sides import sides  # noqa: F401
 from tests.make import replies
 
 

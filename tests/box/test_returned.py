@@ -17,22 +17,17 @@ from manyheads.checks.answer import Answer
 from manyheads.checks.explain_exceptions import kind_name
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.checks.runner import Implementation, LocalRunner
-from manyheads.course import Course, load_course
+from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example_calls import Example, examples
 from manyheads.student.pictures import pictures_of
 from manyheads.student.trace import Explained, explain_example, follow
 from manyheads.submission import Source
-from tests.diagnosis.both_sides import Sides, named_misconceptions
+from tests.diagnosis.both_sides import named_misconceptions
 from tests.make import edit_text
 
 RETURNED = "return self.proj(y), (k, v)"
 PAIR = "a pair (y, cache) was expected"
-
-
-@pytest.fixture(scope="module")
-def sides(box: Box, tiny: Course) -> Sides:
-    return Sides(box, tiny)
 
 
 def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides):

@@ -9,6 +9,11 @@ from manyheads.box.without_namespaces import ProcessBox
 from tests.make import TINY
 
 
+def one_line_of(text: str) -> str:
+    """Return a text with a single blank in place of each line break and run of blanks."""
+    return " ".join(text.split())
+
+
 @pytest.fixture
 def student_copy(tmp_path: Path) -> Path:
     """A folder as a student has it: course.yaml and exercises/, nothing else."""

@@ -19,6 +19,7 @@ from manyheads.report.score_exports import FORMATS
 from manyheads.result import Diagnosed, HandedIn, write_result
 from manyheads.submission.intake_journal import read_journal
 from tests import make
+from tests.cli.conftest import one_line_of
 from tests.make import TINY, call_course
 
 COURSE = """\
@@ -83,7 +84,7 @@ def rows_of(completed):
 
 def output_words(completed):
     """All output, as one line."""
-    return " ".join((completed.stdout + completed.stderr).split())
+    return one_line_of(completed.stdout + completed.stderr)
 
 
 @pytest.mark.usefixtures("decided_course")

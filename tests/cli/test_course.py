@@ -22,6 +22,7 @@ from manyheads.cli.author import _steps_shown, _still_to_fill
 from manyheads.report.command_name import COMMANDS
 from manyheads.result import read_results, write_result
 from tests import make
+from tests.cli.conftest import one_line_of
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, besides_progress, call_course, hand_in, run
 
 SCRIPT, NOTEBOOK = (
@@ -29,10 +30,6 @@ SCRIPT, NOTEBOOK = (
     "exercises/averages/01_running_mean.ipynb",
 )
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
 
 
 def all_commands(command, name="course"):
@@ -46,10 +43,10 @@ def all_commands(command, name="course"):
 def test_help_shows_an_example_that_is_a_command(tmp_path, command):
     completed = call_course(*command.split()[1:], "--help", cwd=tmp_path)
     assert (completed.returncode, completed.stderr) == (0, "")
-    assert re.search(rf"Example: {command}\b", words(completed.stdout)), completed.stdout
+    assert re.search(rf"Example: {command}\b", one_line_of(completed.stdout)), completed.stdout
     # an angle bracket begins HTML in Markdown, and once was not shown
     folders = "with <student>/<assignment>/ folders"
-    assert command != "course grade" or folders in words(completed.stdout.replace("│", ""))
+    assert command != "course grade" or folders in one_line_of(completed.stdout.replace("│", ""))
 
 
 def test_each_command_is_known_to_messages():
@@ -191,8 +188,9 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course, stu
     assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
     assert next_step.startswith("Next: course check running_mean")
     assert status.returncode == 0
-    assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(
-        status.stdout
+    assert (
+        "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points"
+        in one_line_of(status.stdout)
     )
     assert status.stdout.endswith(
         f"\nFill the stubs of {SCRIPT}.\nNext: course check running_mean\n"
@@ -247,7 +245,7 @@ def test_grade_writes_a_result_for_each_student_and_a_table(run_course, tiny_cop
         *("grade", submitted, "--out", out, "--jobs", "1", "--seed", "7"), cwd=tiny_copy
     )
     assert (completed.returncode, besides_progress(completed.stderr)) == (1, "")
-    output = words(completed.stdout)
+    output = one_line_of(completed.stdout)
     for message in (
         "'d\\ne': is not graded, for its name begins with a dot, or could break a page",
         "eve/averages/running_mean (1).py: is no part of what is graded",
@@ -261,7 +259,7 @@ def test_grade_writes_a_result_for_each_student_and_a_table(run_course, tiny_cop
     origins = {(result.seed, result.isolation, result.device) for result in results}
     assert origins == {(7, "namespaces", "cpu")}
     lines = completed.stdout.replace("│", " ").splitlines()
-    assert [words(line) for line in lines if "/4" in line] == [
+    assert [one_line_of(line) for line in lines if "/4" in line] == [
         "[bold]c 2 2/4 01: You divided by the length of x everywhere.",
         "ada 4 4/4",
         "ben 2 2/4 01: You divided by the length of x everywhere.",

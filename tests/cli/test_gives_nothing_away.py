@@ -32,7 +32,7 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 
 @cache
-def real_course() -> tuple[Course, Lines]:
+def course_and_hidden_lines() -> tuple[Course, Lines]:
     """The course with its solutions, and what may not be told of it."""
     course = load_course(REPOSITORY)
     return course, hidden_lines(course)
@@ -66,7 +66,7 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
     """What is hidden of what is told, and not the student's own: lines of code, and rows of
     expected numbers.
     """
-    hidden, texts = real_course()[1], list(strings(report))
+    hidden, texts = course_and_hidden_lines()[1], list(strings(report))
     normalised_report, normalised_source = (
         _normalised_text("\n".join(texts)),
         _normalised_text(source),
@@ -86,7 +86,7 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
 
 def hidden_of(exercise: Exercise) -> Exercise:
     """The same exercise, with its solution."""
-    return next(e for e in real_course()[0].exercises if e.id == exercise.id)
+    return next(e for e in course_and_hidden_lines()[0].exercises if e.id == exercise.id)
 
 
 def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
@@ -134,8 +134,8 @@ def class_copy(tmp_path: Path) -> Course:
 
 
 def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed():
-    exercise = real_course()[0].exercises[0]
-    line = next(line for line, _ in real_course()[1].values() if len(line) > 40)
+    exercise = course_and_hidden_lines()[0].exercises[0]
+    line = next(line for line, _ in course_and_hidden_lines()[1].values() if len(line) > 40)
     row = " ".join(next(iter(expected_pairs(exercise))))
     for leak in (line, f"expected [{row}]"):
         assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})

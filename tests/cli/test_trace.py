@@ -20,6 +20,7 @@ from manyheads.student.choose_example_calls import examples
 from manyheads.student.trace import follow
 from manyheads.submission import Source
 from tests import make
+from tests.cli.conftest import one_line_of
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, call_course, notebook, run
 from tests.student.real import REPOSITORY, exercise_of, reference_source
@@ -35,10 +36,6 @@ def running_mean(x):
     print("half way " * 100_000)
     return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]
 """
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 def trace_error(folder, *names):
@@ -96,8 +93,8 @@ def test_check_and_trace_say_what_is_wrong(student_folder, source, status, lines
         call_course(command, "01", cwd=student_folder) for command in ("check", "trace")
     )
     assert traced.returncode == status
-    output = words(checked.stdout + traced.stdout)
-    assert [line for line in lines if words(line) not in output] == []
+    output = one_line_of(checked.stdout + traced.stdout)
+    assert [line for line in lines if one_line_of(line) not in output] == []
 
 
 def test_an_untouched_stub_has_nothing_to_follow(student_folder):
@@ -117,7 +114,7 @@ def test_lines_of_a_notebook_are_named_as_a_student_sees_them(student_folder):
     completed = call_course("trace", "running_mean", cwd=student_folder)
     assert completed.returncode == 1
     assert "cell 2, 2  y = x.cumsum(0)" in completed.stdout
-    assert "It raised RuntimeError on line 3 of code cell 2: " in words(completed.stdout)
+    assert "It raised RuntimeError on line 3 of code cell 2: " in one_line_of(completed.stdout)
 
 
 def test_an_unknown_function_is_refused_and_the_others_are_named(student_folder):

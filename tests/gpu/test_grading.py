@@ -10,21 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course import Course, load_course
+from manyheads.course import Course
 from manyheads.result import Result
 from tests.conftest import Run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
-@pytest.fixture(scope="module")
-def course(repository: Path) -> Course:
-    return load_course(repository)
-
-
 @pytest.fixture
 def on_both(
-    run_course: Run, course: Course, tmp_path: Path
+    run_course: Run, real_course: Course, tmp_path: Path
 ) -> Callable[[Path], tuple[Result, Result]]:
     """One student's folder, graded on the GPU and on the CPU."""
 
@@ -33,7 +28,7 @@ def on_both(
         for device in ("cuda", "cpu"):
             out = tmp_path / device
             completed = run_course(
-                "grade", submitted, "--out", out, "--device", device, "--course", course.root
+                "grade", submitted, "--out", out, "--device", device, "--course", real_course.root
             )
             assert completed.returncode == 0, completed.stderr
             (path,) = out.glob("*/*.json")
@@ -53,10 +48,12 @@ def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> 
     return tmp_path / "submitted"
 
 
-def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(on_both, course, tmp_path):
-    assignment = course.assignments[0]
+def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
+    on_both, real_course, tmp_path
+):
+    assignment = real_course.assignments[0]
     solutions = {exercise.id: exercise.solution for exercise in assignment.exercises}
-    on_gpu, on_cpu = on_both(handed_in(tmp_path, course, solutions.__getitem__))
+    on_gpu, on_cpu = on_both(handed_in(tmp_path, real_course, solutions.__getitem__))
     assert (on_gpu.device, on_gpu.isolation) == ("cuda", "namespaces")
     failed = [
         (e.id, c.id, c.evidence)
@@ -71,10 +68,12 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(on_both,
     )
 
 
-def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, course, tmp_path):
-    wrong_folder = course.root / "grader" / "wrong"
+def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, real_course, tmp_path):
+    wrong_folder = real_course.root / "grader" / "wrong"
     on_gpu, on_cpu = on_both(
-        handed_in(tmp_path, course, lambda exercise: min((wrong_folder / exercise).glob("*.py")))
+        handed_in(
+            tmp_path, real_course, lambda exercise: min((wrong_folder / exercise).glob("*.py"))
+        )
     )
     for gpu_exercise, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
         failed_here = {c.id for c in here.checks if c.outcome != "passed"}

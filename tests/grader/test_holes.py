@@ -15,8 +15,8 @@ Changes = tuple[tuple[str, str], ...]
 
 
 @pytest.fixture(scope="module")
-def checks(course: Course) -> Catalogue:
-    return Catalogue(course)
+def checks(real_course: Course) -> Catalogue:
+    return Catalogue(real_course)
 
 
 def apply_changes(source: str, changes: Changes) -> str:
@@ -658,8 +658,8 @@ HOLES = [
         for prefix, exercise, title, *row in HOLES
     ],
 )
-def test_it_fails_its_check(course, checks, exercise, changes, due, may) -> None:
-    course_exercise = next(e for e in course.exercises if e.id == exercise)
+def test_it_fails_its_check(real_course, checks, exercise, changes, due, may) -> None:
+    course_exercise = next(e for e in real_course.exercises if e.id == exercise)
     module = ModuleType("attempt")
     source = apply_changes(course_exercise.solution.read_text(encoding="utf-8"), changes)
     exec(compile(source, "attempt.py", "exec"), vars(module))

@@ -10,12 +10,12 @@ BY_COUNT = Bounds(seconds=250.0)  # a slow machine finds as much as a fast one
 
 
 def test_a_line_that_mends_all_stands_beside_one_name(
-    sides: Sides, course: Course, box: Box
+    sides: Sides, real_course: Course, box: Box
 ) -> None:
     """Queries meet values in place of keys: that is one mistake, and one edit makes all right."""
     source = sides.source("cross_attention", {"q @ k.transpose": "q @ v.transpose"})
     settings = Settings(b"one edit", exercises=("cross_attention",), bounds=BY_COUNT)
-    judge = Judge(course, box, settings)
+    judge = Judge(real_course, box, settings)
     graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
     for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
         assert (named_misconceptions(result), len(result.lines)) == (["scores_wrong_source"], 1)

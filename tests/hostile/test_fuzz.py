@@ -43,12 +43,12 @@ from manyheads.box.worker.messages import (
     Traced,
 )
 from manyheads.box.worker.result_form import OPAQUE, Form, misfit
-from manyheads.box.worker.wire import LENGTH, encode, to_body
+from manyheads.box.worker.wire import encode, to_body
 from manyheads.checks.answer import answers_of
 from manyheads.checks.hidden_check import CheckFailed
 from manyheads.judge.attempt_runner import validate_reply
 from manyheads.submission import Source, read_attempt
-from tests.make import edit_text
+from tests.make import edit_text, payload
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(
@@ -86,11 +86,6 @@ SEEDS = {
 }
 NAMES = st.sampled_from(sorted(SEEDS))
 Message = Reply | Traced
-
-
-def payload(message: Message) -> bytes:
-    """Return the message as the judge gets it, without its length."""
-    return encode(message)[LENGTH.size :]
 
 
 def read_as(seed: Message, data: bytes) -> Message:

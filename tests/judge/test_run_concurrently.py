@@ -8,22 +8,16 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.replies import BadReply
 from manyheads.box.worker.messages import Call, Output, Raised, Reply
-from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.hidden_check import CheckOutcome, Layer
 from manyheads.checks.runner import Exchange, LocalRunner
 from manyheads.judge import run_hidden_checks
 from manyheads.judge.attempt_runner import REPLY_LIMIT, RememberingRunner, ReplayCache
 from manyheads.judge.collect_checks import Check, CheckRun
 from manyheads.judge.run_hidden_checks import run_checks, run_concurrently
-from tests.make import cases
+from tests.make import cases, payload
 
 OUTCOME = CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
 LONG_MESSAGE = "a" * 3999 + "\N{GRINNING FACE}"  # four bytes in memory for each character
-
-
-def payload(reply):
-    """A reply as an attempt sends it, without its length."""
-    return encode(reply)[LENGTH.size :]
 
 
 def reply_with_numbers(count, value=1.0):

@@ -1,4 +1,4 @@
-"""What these tests share: a class made up from the models."""
+"""What these tests share: results, and a class made up from the models."""
 
 import random
 
@@ -6,6 +6,21 @@ import pytest
 
 from manyheads.result import Diagnosed
 from tests import make
+
+
+def dance_exercise(*checks, id_="dance", named=(), **fields):
+    """Make the result of one exercise with these checks.
+
+    Args:
+        named: The misconceptions of its diagnosis.
+    """
+    return make.exercise(id_, *checks, diagnosis=named, **fields)
+
+
+def heads_result(student, *exercises, **changed):
+    """Make a result of the assignment `heads`."""
+    defaults = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
+    return make.result(student, *exercises, **defaults | changed)
 
 
 @pytest.fixture(scope="session")

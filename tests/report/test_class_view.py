@@ -26,6 +26,7 @@ from manyheads.result import Adjustment, Diagnosed, ProvedLine, Result
 from manyheads.submission.roster_and_times import Roster, Student
 from manyheads.submission.source import LOAD_ERROR, UNTOUCHED
 from tests import make
+from tests.report.conftest import heads_result
 
 LABELS = Labels(
     {"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")}
@@ -39,13 +40,9 @@ def exercise_of_four_points(id_, *named, score=0, outcome="failed", **fields):
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **fields)
 
 
-def graded_result(student, *exercises, assignment="heads"):
-    return make.result(student, *exercises, assignment=assignment)
-
-
 def results_of(*exercises):
     """Return the results of as many students, each with one of these exercises."""
-    return [graded_result(f"student{i}", attempt) for i, attempt in enumerate(exercises)]
+    return [heads_result(f"student{i}", attempt) for i, attempt in enumerate(exercises)]
 
 
 def part_of(*results, roster=()):
@@ -130,11 +127,11 @@ def test_a_score_counts_among_the_shares_that_it_reaches():
 
 def test_totals_are_of_graded_students_on_the_roster():
     assignment = part_of(
-        graded_result("ada", RIGHT),
-        graded_result("ben", exercise_of_four_points("a", score=2)),
-        graded_result("cat", LOST),
-        graded_result("dan", EXCUSED),
-        graded_result("eve", FAILED),
+        heads_result("ada", RIGHT),
+        heads_result("ben", exercise_of_four_points("a", score=2)),
+        heads_result("cat", LOST),
+        heads_result("dan", EXCUSED),
+        heads_result("eve", FAILED),
         roster=("ada", "ben", "cat", "dan", "zoe"),
     )
     assert (assignment.mean, assignment.median, assignment.max_score) == (3, 3, 4)
@@ -146,7 +143,7 @@ def test_totals_are_of_graded_students_on_the_roster():
 
 
 def test_without_a_graded_result_there_is_no_mean():
-    assignment = part_of(graded_result("dan", UNREAD))
+    assignment = part_of(heads_result("dan", UNREAD))
     assert (assignment.mean, assignment.median) == (None, None)
     unread = "handed in, not readable: work.rar (every exercise)"
     assert assignment.not_graded == [("dan", unread)]
@@ -155,7 +152,7 @@ def test_without_a_graded_result_there_is_no_mean():
 def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
     assignment = part_of(
-        graded_result(
+        heads_result(
             "ada",
             exercise_of_four_points("a", rare),
             exercise_of_four_points("b", AXIS),
@@ -168,17 +165,17 @@ def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
         ("axis", 1, 2),
         ("rare", 1, 1),
     ]
-    assert part_of(graded_result("ada", RIGHT)).misconceptions == []
+    assert part_of(heads_result("ada", RIGHT)).misconceptions == []
 
 
 def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it():
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
     assignment = part_of(
-        graded_result(
+        heads_result(
             "ada", exercise_of_four_points("a", either), exercise_of_four_points("b", VIEW)
         ),
-        graded_result("ben", exercise_of_four_points("a", either, AXIS)),
-        graded_result("cat", exercise_of_four_points("a", VIEW)),
+        heads_result("ben", exercise_of_four_points("a", either, AXIS)),
+        heads_result("cat", exercise_of_four_points("a", VIEW)),
     )
     view, axis = assignment.misconceptions
     assert view.wrong_line == axis.wrong_line == "", "no line is proved"
@@ -211,14 +208,14 @@ def test_a_misconception_has_a_line_of_wrong_code(edit, named, wrong_line):
 def test_every_count_is_about_the_same_attempts():
     wrong = exercise_of_four_points("a", VIEW)
     assignment = part_of(
-        graded_result("ada", wrong),
-        graded_result("ben", wrong),
-        graded_result("cat", FAILED),
-        graded_result("dan", MISSING, exercise_of_four_points("b")),
-        graded_result(
+        heads_result("ada", wrong),
+        heads_result("ben", wrong),
+        heads_result("cat", FAILED),
+        heads_result("dan", MISSING, exercise_of_four_points("b")),
+        heads_result(
             "eve", EXCUSED.model_copy(update={"diagnosis": (VIEW,)}), exercise_of_four_points("b")
         ),
-        graded_result("mal", wrong),
+        heads_result("mal", wrong),
         roster=("ada", "ben", "cat", "dan", "eve", "zoe"),
     )
     column = assignment.columns[0]
@@ -234,19 +231,15 @@ def test_every_count_is_about_the_same_attempts():
 def test_what_is_named_again_in_a_later_exercise_came_back():
     untouched = VIEW.model_copy(update={"id": UNTOUCHED})
     results = [
-        graded_result(
+        heads_result(
             "ada", exercise_of_four_points("c", AXIS), assignment="tails"
         ),  # in whichever order results come
-        graded_result("ada", exercise_of_four_points("a", AXIS), exercise_of_four_points("b")),
-        graded_result(
-            "ben", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", AXIS)
-        ),
-        graded_result("ben", exercise_of_four_points("c", AXIS), assignment="tails"),
-        graded_result(
-            "cat", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", VIEW)
-        ),
-        graded_result("dan", exercise_of_four_points("b", AXIS)),
-        graded_result(
+        heads_result("ada", exercise_of_four_points("a", AXIS), exercise_of_four_points("b")),
+        heads_result("ben", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", AXIS)),
+        heads_result("ben", exercise_of_four_points("c", AXIS), assignment="tails"),
+        heads_result("cat", exercise_of_four_points("a", AXIS), exercise_of_four_points("b", VIEW)),
+        heads_result("dan", exercise_of_four_points("b", AXIS)),
+        heads_result(
             "eve", exercise_of_four_points("a", untouched), exercise_of_four_points("b", untouched)
         ),
     ]
@@ -264,7 +257,7 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
         ("", "eve fay gil", ()),
     ]
     results = [
-        graded_result(student, exercise_of_four_points("a", *named, answers=answers))
+        heads_result(student, exercise_of_four_points("a", *named, answers=answers))
         for answers, students, named in attempts
         for student in students.split()
     ]
@@ -280,9 +273,9 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
     wrong = exercise_of_four_points("b", VIEW, score=1)
     results = [
-        graded_result("mia", RIGHT, wrong),
-        graded_result("ada", RIGHT),
-        graded_result("ben", LOST, wrong),
+        heads_result("mia", RIGHT, wrong),
+        heads_result("ada", RIGHT),
+        heads_result("ben", LOST, wrong),
     ]
     assert table(*results) == [
         "ada 4 4/4",
@@ -317,13 +310,13 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
     ],
 )
 def test_a_cell_says_how_an_attempt_ended(attempt, cell):
-    assert table(graded_result("ada", attempt))[0].startswith(f"ada {cell} ")
+    assert table(heads_result("ada", attempt))[0].startswith(f"ada {cell} ")
 
 
 @pytest.mark.parametrize(("zero", "total"), [(False, "–"), (True, "0")])
 def test_an_absent_student_has_a_row(zero, total):
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
-    lines = table(graded_result("ada", RIGHT), members=members)
+    lines = table(heads_result("ada", RIGHT), members=members)
     assert lines == ["ada 4 4/4", f"zoe – {total}/4"]
 
 
@@ -339,7 +332,7 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_and_no_title(n
         for i, title in enumerate(["One", "The second part of all there is"] * 4)
     }
     exercises = [exercise_of_four_points(id_, long, score=2.25) for id_ in titles]
-    results = [graded_result(student, *exercises) for student in ("ada", name)]
+    results = [heads_result(student, *exercises) for student in ("ada", name)]
     view = ClassView(results, labels=Labels(exercises=titles))
     output = make.printed_lines(class_table(view), 80)
     lines = [line for line in output if "2.25" in line]
@@ -358,7 +351,7 @@ def test_ten_misconceptions_are_listed_and_the_others_are_counted(count, last):
         exercise_of_four_points(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"}))
         for i in range(count)
     ]
-    view = ClassView([graded_result("ada", *exercises)])
+    view = ClassView([heads_result("ada", *exercises)])
     assert make.printed_lines(class_table(view, "course report there"))[-1] == last
 
 

@@ -25,6 +25,7 @@ from manyheads.student.pictures import compare_tables
 from manyheads.submission import NotGraded
 from manyheads.submission.roster_and_times import Roster, Student
 from tests import make
+from tests.report.conftest import dance_exercise, heads_result
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 \
 * 7 }} &lt;"""
@@ -80,15 +81,6 @@ def check_of_two_points(id_, score=0, outcome="failed", evidence="", hint=""):
     return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
-def exercise(*checks, id_="dance", named=(), **fields):
-    return make.exercise(id_, *checks, diagnosis=named, **fields)
-
-
-def graded_result(student, *exercises, **changed):
-    defaults = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
-    return make.result(student, *exercises, **defaults | changed)
-
-
 def write_class_pages(folder, *results, **options):
     names = {"members", "changed", "labels", "day"} & options.keys()
     view = {name: options.pop(name) for name in names}
@@ -102,20 +94,20 @@ VIEW = Diagnosed(
     alternatives=("mix_batch",),
 )
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
-GOOD = exercise(check_of_two_points("split", 2), check_of_two_points("merge", 2))
+GOOD = dance_exercise(check_of_two_points("split", 2), check_of_two_points("merge", 2))
 SEEN = (
     check_of_two_points("split", evidence="head 0 holds channels 4…7"),
     check_of_two_points("merge", evidence="it is not x"),
     check_of_two_points("shape", 2),
 )
-BAD = exercise(*SEEN, named=(VIEW, SCALE))
-CRASHED = exercise(
+BAD = dance_exercise(*SEEN, named=(VIEW, SCALE))
+CRASHED = dance_exercise(
     check_of_two_points(
         "split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."
     ),
     check_of_two_points("merge"),
 )
-HALF = exercise(
+HALF = dance_exercise(
     *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in SEEN),
     named=(VIEW.model_copy(update={"function": "f"}),),
     functions=(
@@ -133,7 +125,7 @@ LINES = (
     ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"),
 )
 LINED = BAD.model_copy(update={"lines": LINES})
-MISSING = exercise(check_of_two_points("split", outcome="missing"), id_="mask")
+MISSING = dance_exercise(check_of_two_points("split", outcome="missing"), id_="mask")
 PEOPLE = ClassList(
     Roster(
         (
@@ -153,7 +145,7 @@ CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
     ids=["right", "two misconceptions", "crashed", "half written"],
 )
 def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
-    write_class_pages(tmp_path, graded_result("ada", result))
+    write_class_pages(tmp_path, heads_result("ada", result))
     text = Seen(tmp_path / "students" / "ada.html").text
     report = "\n".join(make.printed_lines(exercise_report(result), 400))
     fragments = re.split(r"\n|\s{3,}|hint: ", report)
@@ -200,7 +192,7 @@ def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
     ],
 )
 def test_on_a_students_page_stands(tmp_path, exercises, says, silent):
-    results = [graded_result("u1", *exercises, handed_in=CAME), graded_result("u2", GOOD)]
+    results = [heads_result("u1", *exercises, handed_in=CAME), heads_result("u2", GOOD)]
     write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
     page = Seen(tmp_path / "students" / "u1.html")
     assert [phrase for phrase in says if phrase not in page.text] == []
@@ -209,8 +201,8 @@ def test_on_a_students_page_stands(tmp_path, exercises, says, silent):
     assert [link for link in page.links if not link.startswith("#")] == [], "and leads nowhere"
 
 
-CRASHING = graded_result("fay", CRASHED)
-WEAK = graded_result("ben", GOOD, isolation="process")
+CRASHING = heads_result("fay", CRASHED)
+WEAK = heads_result("ben", GOOD, isolation="process")
 CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
 
 
@@ -218,7 +210,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
     ("results", "more", "says", "silent"),
     [
         pytest.param(
-            [graded_result("ada", GOOD)],
+            [heads_result("ada", GOOD)],
             {},
             ["Misconceptions None was found. Scores Submissions by their share", "#scores-1"],
             ["can be forged", "#lines-1", "In fewer than 3 attempts"],
@@ -235,14 +227,14 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="a weak level",
         ),
         pytest.param(
-            [graded_result("ada", GOOD), WEAK],
+            [heads_result("ada", GOOD), WEAK],
             {},
             ["Graded below the isolation level namespaces: 1 of 2 (process)."],
             [],
             id="for one",
         ),
         pytest.param(
-            [graded_result("ada", GOOD)],
+            [heads_result("ada", GOOD)],
             {"left_out": ["results/ben/heads.json is not a result."]},
             [
                 (
@@ -254,7 +246,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="what cannot be read",
         ),
         pytest.param(
-            [graded_result("ada", GOOD)],
+            [heads_result("ada", GOOD)],
             {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
             [
                 (
@@ -266,7 +258,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="what is not graded",
         ),
         pytest.param(
-            [graded_result("ada", GOOD)],
+            [heads_result("ada", GOOD)],
             {"changed": CHANGED},
             [
                 (
@@ -278,7 +270,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="whose points changed",
         ),
         pytest.param(
-            [graded_result("ada", LINED), graded_result("ben", GOOD)],
+            [heads_result("ada", LINED), heads_result("ben", GOOD)],
             {},
             [
                 "ada | dance | line 23 | q <b> → k",
@@ -289,7 +281,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="the edits",
         ),
         pytest.param(
-            [graded_result("u1", GOOD), graded_result("u2", BAD)],
+            [heads_result("u1", GOOD), heads_result("u2", BAD)],
             {"members": PEOPLE},
             [
                 "Ada Lovelace u1 | Tuesday | 4",
@@ -300,7 +292,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="names and sections",
         ),
         pytest.param(
-            [graded_result("u1", GOOD)],
+            [heads_result("u1", GOOD)],
             {"members": PEOPLE},
             [
                 "handed in nothing 2 of 3",
@@ -312,7 +304,7 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="who handed in nothing, in the table of scores and in that of checks",
         ),
         pytest.param(
-            [graded_result("u1", GOOD), graded_result("zoe", BAD)],
+            [heads_result("u1", GOOD), heads_result("zoe", BAD)],
             {"members": PEOPLE},
             [
                 "submissions 2 1 of them count handed in nothing 2 of 3",
@@ -332,9 +324,9 @@ def test_on_the_class_page_stands(tmp_path, results, more, says, silent):
 
 def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path):
     scale = BAD.model_copy(update={"diagnosis": (SCALE,), "lines": LINES[:1]})
-    rare = exercise(*SEEN, id_="mask", named=(VIEW,))
-    results = [graded_result(student, scale, rare) for student in ("u1", "u2")]
-    results += [graded_result("u3", scale), CRASHING]
+    rare = dance_exercise(*SEEN, id_="mask", named=(VIEW,))
+    results = [heads_result(student, scale, rare) for student in ("u1", "u2")]
+    results += [heads_result("u3", scale), CRASHING]
     write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, left_out=["u9.json"])
     page = Seen(tmp_path / "without-names.html")
     for phrase in (
@@ -356,9 +348,11 @@ def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
         check_of_two_points(HOSTILE, evidence=HOSTILE + "."),
         check_of_two_points(HOSTILE + "ok", 2),
     )
-    bad = exercise(*checks, id_=HOSTILE, named=(named, SCALE), note=HOSTILE, adjustments=decided)
+    bad = dance_exercise(
+        *checks, id_=HOSTILE, named=(named, SCALE), note=HOSTILE, adjustments=decided
+    )
     fields = dict.fromkeys(("assignment", "isolation", "device"), HOSTILE)
-    result = graded_result(HOSTILE, bad, versions={HOSTILE: HOSTILE}, adjustments=decided, **fields)
+    result = heads_result(HOSTILE, bad, versions={HOSTILE: HOSTILE}, adjustments=decided, **fields)
     ungraded = [NotGraded(path=HOSTILE, reason=HOSTILE)]
     index = write_class_pages(tmp_path, result, left_out=[HOSTILE], not_graded=ungraded)
     for path in (index, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
@@ -374,7 +368,7 @@ def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path, name):
-    page = write_class_pages(tmp_path, graded_result(name, GOOD))
+    page = write_class_pages(tmp_path, heads_result(name, GOOD))
     (link,) = [link for link in Seen(page).links if link.startswith("students/")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
@@ -391,10 +385,10 @@ def test_no_two_names_share_a_page():
 
 
 def test_the_page_of_a_student_without_a_result_is_deleted_and_no_other_file(tmp_path):
-    write_class_pages(tmp_path, graded_result("ada", GOOD), graded_result("ben", GOOD))
+    write_class_pages(tmp_path, heads_result("ada", GOOD), heads_result("ben", GOOD))
     folder = tmp_path / "students"
     (folder / "mine.html").write_text("<p>my own page</p>")
-    write_class_pages(tmp_path, graded_result("ada", GOOD))
+    write_class_pages(tmp_path, heads_result("ada", GOOD))
     assert sorted(path.name for path in folder.iterdir()) == ["ada.html", "mine.html"]
 
 
@@ -404,7 +398,7 @@ def test_pictures_are_below_their_attempt_and_on_no_other_page(tmp_path):
     other = CRASHED.model_copy(update={"id": "other"})
     drawn = {("ada", "heads", exercise_id): [picture] for exercise_id in ("dance", "gone")}
     write_class_pages(
-        tmp_path, graded_result("ada", BAD, other), graded_result("ben", BAD), drawn=drawn
+        tmp_path, heads_result("ada", BAD, other), heads_result("ben", BAD), drawn=drawn
     )
     names = ("students/ada.html", "students/ben.html", "index.html")
     pages = [Seen(tmp_path / name) for name in names]

@@ -30,6 +30,7 @@ from manyheads.student.hints import Rung, after_done, going_on
 from manyheads.student.trace import Explained, Operation, Repeated, TraceLine
 from tests import make
 from tests.make import TINY
+from tests.report.conftest import dance_exercise
 
 
 def report_of(result, width=100):
@@ -39,10 +40,6 @@ def report_of(result, width=100):
 def check_of_heads(id_, score=0, max_score=2, outcome="failed", evidence="", **fields):
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
     return make.check(id_, score, max_score, outcome, title=title, evidence=evidence, **fields)
-
-
-def exercise(*checks, named=(), **fields):
-    return make.exercise("dance", *checks, diagnosis=named, **fields)
 
 
 def function(name, state, check="", evidence=""):
@@ -104,12 +101,12 @@ OF_FOUR = (
     ("attempt", "says"),
     [
         pytest.param(
-            exercise(check_of_heads("split", 2), check_of_heads("merge", 4, 4)),
+            dance_exercise(check_of_heads("split", 2), check_of_heads("merge", 4, 4)),
             "✓ dance 6 / 6",
             id="one that passes is one line",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 SPLIT,
                 check_of_heads("merge", 0, 1, evidence="not shown"),
                 check_of_heads("shape", 3, 3),
@@ -123,7 +120,7 @@ OF_FOUR = (
             id="check, evidence, misconception, hint, the rest",
         ),
         pytest.param(
-            exercise(*FOUR, named=(SCALE, AXIS), functions=OF_FOUR),
+            dance_exercise(*FOUR, named=(SCALE, AXIS), functions=OF_FOUR),
             (
                 "✗ dance 1 / 6 | ✓ simple | ✗ scores: You did not scale. | scales 0 / 2 | too "
                 "large | hint: How large are they? | ✗ weights: You took the wrong axis. | shares "
@@ -133,12 +130,12 @@ OF_FOUR = (
             id="by function, each with its own",
         ),
         pytest.param(
-            exercise(SPLIT),
+            dance_exercise(SPLIT),
             "✗ dance 0 / 2 | splits channels into heads 0 / 2 | head 0 differs",
             id="without a misconception no hint",
         ),
         pytest.param(
-            exercise(SPLIT, named=(VIEW, ROOT)),
+            dance_exercise(SPLIT, named=(VIEW, ROOT)),
             (
                 "✗ dance 0 / 2 | 2 mistakes: | 1. You viewed straight to (B, nh, T, hd). | 2. You "
                 "divided by hd. Or: You scaled twice. | splits channels into heads 0 / 2 | head 0 "
@@ -147,7 +144,7 @@ OF_FOUR = (
             id="a pair with one hint and what is the same",
         ),
         pytest.param(
-            exercise(SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))),
+            dance_exercise(SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))),
             (
                 "✗ dance 0 / 2 | 2 mistakes: | 1. You took the keys. | 2. You divided by hd. | "
                 "splits channels into heads 0 / 2 | head 0 differs | hint: view never moves data."
@@ -155,7 +152,7 @@ OF_FOUR = (
             id="of two neither stands again as what the other may be",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 ENDLESS,
                 named=(REFUSED,),
                 functions=(function("split", "wrong", ENDLESS.title, "no end"),),
@@ -167,7 +164,9 @@ OF_FOUR = (
             id="what runs on for ever is not headed by a mistake that does not",
         ),
         pytest.param(
-            exercise(RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)),
+            dance_exercise(
+                RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)
+            ),
             (
                 "… dance 0 / 2 | · split_heads: not written yet | hint: Draw it first. | 1 check "
                 "waits for what is not right or written yet 0 / 2"
@@ -175,7 +174,7 @@ OF_FOUR = (
             id="where nothing is written nothing is called wrong",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 check_of_heads("split", 2),
                 functions=(function("a", "right"), function("b", "unwritten")),
             ),
@@ -183,7 +182,7 @@ OF_FOUR = (
             id="what is not written keeps it from being done",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 check_of_heads("split", 2),
                 max_score=2.25,
                 unseen=0.25,
@@ -193,7 +192,7 @@ OF_FOUR = (
             id="what only grading sees is not said under every answer",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 *(
                     check_of_heads(f"c{i}", 0, 0.5, "error", "It raised SyntaxError.")
                     for i in range(4)
@@ -203,7 +202,7 @@ OF_FOUR = (
             id="what could not begin is one line",
         ),
         pytest.param(
-            exercise(
+            dance_exercise(
                 *(check_of_heads(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))
             ),
             "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5",
@@ -216,10 +215,10 @@ def test_an_attempt_is_told(attempt, says):
 
 
 def test_evidence_stands_deeper_and_points_at_the_right():
-    lines = report_of(exercise(SPLIT, check_of_heads("shape", 3, 3), named=(VIEW,)))
+    lines = report_of(dance_exercise(SPLIT, check_of_heads("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
-    assert attempt_words(exercise(SPLIT)).next_command == "course trace dance"
+    assert attempt_words(dance_exercise(SPLIT)).next_command == "course trace dance"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ def test_evidence_stands_deeper_and_points_at_the_right():
     ids=["one line", "two lines", "a line of a cell"],
 )
 def test_the_misconception_has_the_wrong_line_and_no_edit(lines, location):
-    report = report_of(exercise(SPLIT, named=(VIEW,), lines=tuple(lines)))
+    report = report_of(dance_exercise(SPLIT, named=(VIEW,), lines=tuple(lines)))
     assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({location})."
     assert "→" not in "".join(report)
 
@@ -240,7 +239,7 @@ def test_the_misconception_has_the_wrong_line_and_no_edit(lines, location):
 def test_a_text_like_markup_is_shown_unchanged():
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = (Diagnosed(id="x", title=markup, hint=markup),)
-    report = report_of(exercise(check_of_heads(markup, evidence=markup), named=named))
+    report = report_of(dance_exercise(check_of_heads(markup, evidence=markup), named=named))
     assert "\n".join(report).count(markup) == 4
 
 
@@ -248,7 +247,9 @@ def test_a_text_like_markup_is_shown_unchanged():
 def test_points_stand_in_one_column_however_narrow_the_terminal(width):
     long = check_of_heads("is right with as many channels out as in, a full context", 0, 0.25)
     lines = [
-        line for line in report_of(exercise(long, check_of_heads("split")), width) if " / " in line
+        line
+        for line in report_of(dance_exercise(long, check_of_heads("split")), width)
+        if " / " in line
     ]
     columns = [line.index(" / ") for line in lines]
     assert columns == columns[:1] * 3

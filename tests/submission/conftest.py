@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from manyheads.course import Course, load_course
+from manyheads.course import Course
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.roster_and_times import Roster, Student
 
@@ -117,12 +117,6 @@ def tar_bytes(files: Files, mode: str = "w:gz", **pax_headers: str) -> bytes:
     return out.getvalue()
 
 
-@pytest.fixture(scope="session")
-def course(repository: Path) -> Course:
-    """The real course."""
-    return load_course(repository)
-
-
 @pytest.fixture
 def write_zip(tmp_path: Path) -> Callable[..., Path]:
     """Write an archive; a list of names stands for files that begin the reshape dance."""
@@ -146,11 +140,11 @@ def out_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def collect_files(course: Course, out_folder: Path) -> Callable[..., Collected]:
+def collect_files(real_course: Course, out_folder: Path) -> Callable[..., Collected]:
     """Collect downloads."""
 
     def collect_them(*downloads: Path, roster: Roster | None = None, **options: Any) -> Collected:
-        return collect(course, downloads, out_folder, roster, **options)
+        return collect(real_course, downloads, out_folder, roster, **options)
 
     return collect_them
 

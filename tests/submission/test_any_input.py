@@ -99,7 +99,7 @@ def test_any_roster_is_read_or_refused_in_a_sentence(tmp_path_factory, data):
 @bounded
 @given(downloads=DOWNLOADS, rows=ROSTERS)
 def test_any_archive_gives_files_below_the_folder_or_a_sentence(
-    course, tmp_path_factory, downloads, rows
+    real_course, tmp_path_factory, downloads, rows
 ):
     folder = tmp_path_factory.mktemp("any")
     roster = roster_of(folder, rows)
@@ -107,11 +107,11 @@ def test_any_archive_gives_files_below_the_folder_or_a_sentence(
         (folder / name).write_bytes(data)
     original, out = content(folder), folder / "out"
     try:
-        collected = collect(course, [folder / name for name in downloads], out, roster)
+        collected = collect(real_course, [folder / name for name in downloads], out, roster)
         assert all(message.isprintable() for message in (*collected.notes, *collected.not_taken))
         assert all(". Next: " in message for message in collected.not_taken)
         if collected.candidates:
-            to_grade(course, out, course.assignments, ())
+            to_grade(real_course, out, real_course.assignments, ())
     except CourseFault as error:
         assert ". Next: " in str(error)  # noqa: PT017
     files = content(folder)

@@ -31,10 +31,10 @@ GRADESCOPE = "".join(map(ROW.format, (1, 2, 3), ("ada", "bela", "chen"), TIMES))
 
 
 @pytest.fixture(scope="session")
-def course_of_one_assignment(course: Course) -> Course:
+def course_of_one_assignment(real_course: Course) -> Course:
     """The real course's first assignment, so that no time needs to name one."""
-    only = course.file.assignments[:1]
-    return replace(course, file=course.file.model_copy(update={"assignments": only}))
+    only = real_course.file.assignments[:1]
+    return replace(real_course, file=real_course.file.model_copy(update={"assignments": only}))
 
 
 @pytest.fixture

@@ -132,10 +132,10 @@ HEADERS["global headers"] = member("x", tarfile.XGLTYPE, b"9 a=bcde\n")
     },
 )
 def test_every_header_counts_and_no_map_is_read(
-    course, write_zip, out_folder, there, name, make_archive, reason
+    real_course, write_zip, out_folder, there, name, make_archive, reason
 ):
     download = write_zip({GOOD: DANCE, f"b_1_3_{name}": make_archive()})
-    collected, peak = collect_and_measure(course, download, out_folder, LIMITS)
+    collected, peak = collect_and_measure(real_course, download, out_folder, LIMITS)
     (message,) = collected.not_taken
     assert reason in message
     assert there() == [PLACED]
@@ -243,9 +243,11 @@ PLACED_OF = "{}/multi_head_attention/04_reshape_dance.py"
 
 
 @BOTH
-def test_copies_of_one_exercise_are_not_held_in_memory(course, write_zip, out_folder, there, pack):
+def test_copies_of_one_exercise_are_not_held_in_memory(
+    real_course, write_zip, out_folder, there, pack
+):
     download = write_zip(pack(copies(48, MIB // 2)))
-    assert collect_and_measure(course, download, out_folder)[1] < 16 * MIB
+    assert collect_and_measure(real_course, download, out_folder)[1] < 16 * MIB
     assert PLACED_OF.format("ada") in there()
 
 

@@ -105,10 +105,10 @@ def test_with_a_roster_what_was_collected_before_is_nobody_elses(collect_files, 
 
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
-def test_the_folder_that_is_filled_is_not_read(course, out_folder, inside):
+def test_the_folder_that_is_filled_is_not_read(real_course, out_folder, inside):
     (out_folder / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
-        collect(course, [out_folder], out_folder / inside)
+        collect(real_course, [out_folder], out_folder / inside)
 
 
 OF_ADA = "multi_head_attention/04_reshape_dance.py"

@@ -31,9 +31,9 @@ Times = Callable[..., tuple[Collected, dict[str, str]]]
 
 
 @pytest.fixture(scope="session")
-def course_in_berlin(course: Course) -> Course:
+def course_in_berlin(real_course: Course) -> Course:
     """The real course in a time zone."""
-    return with_zone(course, "Europe/Berlin")
+    return with_zone(real_course, "Europe/Berlin")
 
 
 def with_zone(course: Course, zone: str | None) -> Course:

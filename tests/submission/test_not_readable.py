@@ -90,9 +90,9 @@ OTHER = "attention_in_practice"
     },
 )
 def test_it_is_of_an_assignment(
-    collect_files, course, write_zip, out_folder, beside, only, assignments
+    collect_files, real_course, write_zip, out_folder, beside, only, assignments
 ):
-    assignment = None if only is None else course.assignments[only]
+    assignment = None if only is None else real_course.assignments[only]
     download = write_zip({f"ada_1_10_{beside}": DANCE, "bela_2_11_work.rar": b"Rar!"})
     collected = collect_files(download, roster=ROSTER, only=assignment)
     assert list(unreadable_files(out_folder)["B"]) == assignments
@@ -131,7 +131,7 @@ def as_nobody(folder: Path) -> Iterator[None]:
         (f"bela/{FILE}", 0, ["ada"]),
     ],
 )
-def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode, laid):
+def test_what_is_closed_is_named_with_the_student(real_course, tmp_path, place, mode, laid):
     for folder in ("all/ada", "all/bela/deep", "out"):
         (tmp_path / folder).mkdir(parents=True)
     for name in ("ada", "bela"):
@@ -142,14 +142,14 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     old_mode = locked.stat().st_mode
     locked.chmod(mode)
     with as_nobody(tmp_path):
-        collected = collect(course, [Path("all")], Path("out/in"))
+        collected = collect(real_course, [Path("all")], Path("out/in"))
     locked.chmod(old_mode)
     assert {file.student for file in collected.candidates} == {*laid}
     why = f"is not read: Permission denied; chmod -R u+rwX {Path('all', place)} changes that. Next"
     assert collected.not_taken[0].startswith(f"bela: handed in, not readable: all: {place} {why}")
     assert unreadable_files(tmp_path / "out" / "in") == {"bela": {ONE: [place]}}
     with as_nobody(tmp_path):
-        collected = collect(course, [Path("all")], Path("out/in"))
+        collected = collect(real_course, [Path("all")], Path("out/in"))
     assert (len(collected.candidates), collected.not_taken) == (2, [])
 
 
@@ -170,12 +170,12 @@ def test_what_is_closed_is_named_with_the_student(course, tmp_path, place, mode,
     },
 )
 def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(
-    course, out_folder, entry, name, only
+    real_course, out_folder, entry, name, only
 ):
     for path in (f"ada/{entry}", f"bela/{DANCED}"):
         (out_folder / path).parent.mkdir(parents=True)
         (out_folder / path).write_text(DANCE)
-    work = to_grade(course, out_folder, course.assignments, (), only)
+    work = to_grade(real_course, out_folder, real_course.assignments, (), only)
     told = f"ada/{name or entry}"
     (unread,) = work.not_readable.items()
     assert (unread[0].student, unread[0].assignment.id) == ("ada", ONE)
@@ -184,26 +184,26 @@ def test_what_is_named_and_not_graded_in_a_folder_is_handed_in(
     assert [file.path for file in work.not_graded] == ([] if only else [told])
 
 
-def test_an_empty_folder_is_nothing_that_was_handed_in(course, out_folder):
+def test_an_empty_folder_is_nothing_that_was_handed_in(real_course, out_folder):
     (out_folder / "ada" / ONE / "src").mkdir(parents=True)
     (out_folder / "bela" / ONE).mkdir(parents=True)
-    assert to_grade(course, out_folder, course.assignments, ()).not_readable == {}
+    assert to_grade(real_course, out_folder, real_course.assignments, ()).not_readable == {}
 
 
 @pytest.mark.parametrize("name", ["solution.py", "Untitled12.ipynb", "04_reshape_dance.docx"])
 def test_what_collect_does_not_take_is_handed_in_all_the_same(
-    collect_zip, course, out_folder, name
+    collect_zip, real_course, out_folder, name
 ):
     files = {f"ada_1_11_{FILE}": DANCE, f"bela_2_12_{name}": "x = 1\n"}
     (message,) = collect_zip(files, roster=ROSTER).not_taken
     assert f"download.zip: bela_2_12_{name} " in message
-    (unread,) = to_grade(course, out_folder, course.assignments, ()).not_readable.items()
+    (unread,) = to_grade(real_course, out_folder, real_course.assignments, ()).not_readable.items()
     assert unread[0].student == "B"
     assert unread[1] == (f"bela_2_12_{name}, which is not graded as it is",)
 
 
 def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(
-    collect_zip, course, out_folder
+    collect_zip, real_course, out_folder
 ):
     """Who zipped the whole folder had no points, and no 0, for an exercise that was not in it: its
     figure was.
@@ -221,4 +221,4 @@ def test_what_came_with_the_exercises_is_nothing_that_was_handed_in(
     )
     assert collected.not_taken == []
     assert "left out as what came with the exercises: 3" in collected.notes
-    assert to_grade(course, out_folder, course.assignments, ()).not_readable == {}
+    assert to_grade(real_course, out_folder, real_course.assignments, ()).not_readable == {}

@@ -30,8 +30,8 @@ hw reshape dance ada.py
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_by_its_name(course, name):
-    assert Exercises(course).exercise_of(name, b"").id == "reshape_dance"
+def test_by_its_name(real_course, name):
+    assert Exercises(real_course).exercise_of(name, b"").id == "reshape_dance"
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_by_its_name(course, name):
         ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
     ],
 )
-def test_by_what_it_defines(course, name, content, exercise):
-    assert Exercises(course).exercise_of(name, content).id == exercise
+def test_by_what_it_defines(real_course, name, content, exercise):
+    assert Exercises(real_course).exercise_of(name, content).id == exercise
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_by_what_it_defines(course, name, content, exercise):
         ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
     ],
 )
-def test_else_it_is_named(course, name, content, reason):
+def test_else_it_is_named(real_course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
-        Exercises(course).exercise_of(name, content)
+        Exercises(real_course).exercise_of(name, content)
     assert str(caught.value).endswith(
         "Next: rename it to the exercise that it is, if it was to be graded"
     )
@@ -102,21 +102,21 @@ figures/04_reshape_dance.svg""".splitlines()
 
 
 @pytest.mark.parametrize("path", [*WORK, *NO_WORK])
-def test_what_may_be_work_is_known_by_its_name(course, path):
+def test_what_may_be_work_is_known_by_its_name(real_course, path):
     """What nobody reads, and may be work, keeps points from being 0."""
-    assert Exercises(course).may_be_work(path) is (path in WORK)
+    assert Exercises(real_course).may_be_work(path) is (path in WORK)
 
 
-def test_nothing_of_it_is_run(course, tmp_path):
+def test_nothing_of_it_is_run(real_course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
-    assert Exercises(course).exercise_of("x.py", source.encode()).id == "reshape_dance"
+    assert Exercises(real_course).exercise_of("x.py", source.encode()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
+def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(real_course, monkeypatch):
     monkeypatch.setattr(find, "decode_text", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
-        Exercises(course).exercise_of("model.py", b"def helper(): ...\n")
+        Exercises(real_course).exercise_of("model.py", b"def helper(): ...\n")
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
@@ -151,9 +151,9 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(
         "by its name with more behind it": ("Multi-Head-Attention (1).py", b""),
     },
 )
-def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
-    target = Exercises(course).exercise_of(name, content)
-    assert assignment_of_file(target) == (course.assignments[0], "multi_head_attention")
+def test_a_file_of_several_exercises_is_of_their_assignment(real_course, name, content):
+    target = Exercises(real_course).exercise_of(name, content)
+    assert assignment_of_file(target) == (real_course.assignments[0], "multi_head_attention")
 
 
 LONG = 240  # characters of a name without its number and its ending: 255 are the most
