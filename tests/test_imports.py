@@ -225,6 +225,25 @@ def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
     assert set(cycle_in(folder)) == {"engine.a", "engine.b"}
 
 
+def helper_files(paths: list[Path]) -> dict[str, list[str]]:
+    """Return the helper functions at module level, each with the files that define it."""
+    files: dict[str, list[str]] = {}
+    for path in paths:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if not node.name.startswith(("test_", "pytest_")):
+                files.setdefault(node.name, []).append(str(path))
+    return files
+
+
+def test_no_helper_is_defined_in_two_files() -> None:
+    tests = [path for path in files_of_tests() if "attempts" not in path.parts]
+    files = helper_files(tests)
+    assert len(files) > 500
+    assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}
+
+
 def test_no_two_modules_have_the_same_name() -> None:
     names = Counter(path.name for path in modules(ENGINE).values() if path.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
