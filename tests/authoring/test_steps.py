@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.make import cases
+
 ROOT = Path(__file__).parents[2]
 LESSONS = ("05_weight_split", "07_fused_qkv")
 
@@ -34,26 +36,26 @@ def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-@pytest.mark.parametrize(
+@cases(
     ("forward", "steps", "ends"),
-    [
-        ("        raise NotImplementedError", [1], "NotImplementedError"),
-        (
+    {
+        "nothing written": ("        raise NotImplementedError", [1], "NotImplementedError"),
+        "no return": (
             "        pass",
             [1],
             "AssertionError: forward returned None, not a tensor: is a return missing?",
         ),
-        (
+        "the values alone": (
             "        return v.transpose(1, 2).reshape(B, T, -1)",
             [1],
             "AssertionError: token 0 was rewritten",
         ),
-        (
+        "ones in place of the input": (
             "        return self.{proj}(x.new_ones(B, T, {proj_in}))",
             [1],
             "AssertionError: token 0 was rewritten",
         ),
-    ],
+    },
 )
 def test_a_step_is_done_only_if_it_is(lesson, forward, steps, ends):
     projection = {"proj": "proj", "proj_in": "C"}

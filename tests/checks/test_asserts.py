@@ -20,6 +20,7 @@ from manyheads.checks.asserts import (
 from manyheads.checks.hidden_check import AttemptRaised, CheckFailed, EditError, edit
 from manyheads.diagnosis import fingerprint
 from manyheads.diagnosis.fingerprint import LARGEST, tensor_fingerprint
+from tests.make import cases
 
 INF, NAN = float("inf"), float("nan")
 ONES = torch.ones(2, 3, dtype=torch.float64)
@@ -90,46 +91,58 @@ def test_an_accepted_argument_is_no_refusal():
     assert caught.value.suspect == "divisibility_unchecked"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "answers", "says"),
-    [
-        (
+    {
+        "another shape": (
             assert_matches,
             [tensor_answer(ONES[:1]), ONES],
             r"should have shape \(2, 3\); yours has \(1, 3\)",
         ),
-        (assert_matches, [tensor_answer(ONES * 1.1), ONES], "6 of 6 values differ"),
-        (
+        "every value": (assert_matches, [tensor_answer(ONES * 1.1), ONES], "6 of 6 values differ"),
+        "a few values, by little": (
             assert_matches,
             [tensor_answer(ONES + 2e-5 * torch.eye(2, 3)), ONES],
             r"2 of 6 values differ, the most at \(0, 0\)",
         ),
-        (assert_matches, [tensor_answer(ONES * NAN), ONES], "values differ, the most at"),
-        (assert_matches, [tensor_answer(ONES * INF), ONES], "values differ, the most at"),
-        (
+        "NaN": (assert_matches, [tensor_answer(ONES * NAN), ONES], "values differ, the most at"),
+        "infinity": (
+            assert_matches,
+            [tensor_answer(ONES * INF), ONES],
+            "values differ, the most at",
+        ),
+        "one number": (
             assert_matches,
             [tensor_answer(ONES.sum()), ONES[0, 0]],
             "a single number, and not the expected one",
         ),
-        (assert_finite, [answer_with(Output("tuple"))], "yours returned a tuple"),
-        (assert_finite, [answer_with(Output("x0.123::warning"))], "an object of another type"),
-        (
+        "a tuple": (assert_finite, [answer_with(Output("tuple"))], "yours returned a tuple"),
+        "a type whose name is a text of the student's": (
+            assert_finite,
+            [answer_with(Output("x0.123::warning"))],
+            "an object of another type",
+        ),
+        "NaN where numbers must be finite": (
             assert_finite,
             [tensor_answer(torch.tensor([0.0, NAN]))],
             r"1 of 2 values are NaN, the first at \(1,\)",
         ),
-        (
+        "the first argument is changed": (
             assert_unmutated,
             [tensor_answer(ONES, mutated=("args.0",))],
             "the first argument changed",
         ),
-        (assert_unmutated, [tensor_answer(ONES, mutated=("args.6",))], "the 7th argument changed"),
-        (
+        "the seventh argument is changed": (
+            assert_unmutated,
+            [tensor_answer(ONES, mutated=("args.6",))],
+            "the 7th argument changed",
+        ),
+        "two answers that should be equal": (
             assert_same,
             [tensor_answer(ONES), tensor_answer(ONES * 2), "the past changed"],
             "the past changed",
         ),
-    ],
+    },
 )
 def test_it_fails_with_a_sentence_for_the_student(check, answers, says):
     with pytest.raises(CheckFailed, match=says):
