@@ -120,6 +120,7 @@ def run(chosen: Iterable[Mutant], jobs: int) -> bool:
         of_modules.setdefault(mutant.module, []).append(mutant)
     survivors: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as temporary:
+        os.chmod(temporary, 0o755)  # some tests run as another user, who reads the copy
         context, arguments = multiprocessing.get_context("fork"), (ROOT, temporary)
         with ProcessPoolExecutor(jobs, context, _start_worker, arguments) as pool:
             for module, mutants in of_modules.items():
