@@ -88,7 +88,7 @@ def output_words(completed):
 
 
 @pytest.mark.usefixtures("decided_course")
-def test_csv_has_the_counted_score_and_its_rule(export):
+def test_csv_export_has_final_scores_and_the_decisions_behind_them(export):
     rows = rows_of(export("csv"))
     sums = dict.fromkeys(SCORES, 0.0)
     for row in rows:
@@ -113,7 +113,7 @@ def test_csv_has_the_counted_score_and_its_rule(export):
         ("moodle", {"Username": "Averages"}, "", "Moodle has no word for that: its cell is blank."),
     ],
 )
-def test_a_gradebook_gets_a_score_of_all_points_and_the_rules_go_to_stderr(
+def test_gradebook_exports_scale_scores_to_all_points_and_print_decisions_on_stderr(
     export, name, head, of_dara, no_word
 ):
     completed = export(name)
@@ -128,14 +128,12 @@ def test_a_gradebook_gets_a_score_of_all_points_and_the_rules_go_to_stderr(
 @pytest.mark.parametrize(
     ("name", "has_mark"), [("csv", True), ("canvas", False), ("moodle", False)]
 )
-def test_only_a_csv_file_says_to_spreadsheets_that_it_is_utf_8(
-    export, decided_course, name, has_mark
-):
+def test_only_the_csv_export_begins_with_a_byte_order_mark(export, decided_course, name, has_mark):
     assert export(name, "--out", "grades.csv").returncode == 0
     assert (decided_course / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is has_mark
 
 
-def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(export, decided_course):
+def test_gradescope_export_omits_the_score_of_an_excused_student(export, decided_course):
     completed = export("gradescope", "--out", "files")
     assert completed.returncode == 0
     assert (
@@ -152,7 +150,7 @@ def test_gradescope_gets_score_and_rules_and_no_score_of_an_excused_student(expo
     assert "excused: counts for nothing" in dara["output"]
 
 
-def test_the_report_shows_decisions_in_the_terminal_and_on_each_page(run_here, decided_course):
+def test_report_shows_decisions_in_the_terminal_and_on_its_pages(run_here, decided_course):
     completed = run_here("report", "results", "--students")
     assert completed.returncode == 0, completed.stderr
     lines = [line.split() for line in completed.stdout.splitlines()]
@@ -168,7 +166,7 @@ def test_the_report_shows_decisions_in_the_terminal_and_on_each_page(run_here, d
     assert "Dr. X" not in ada
 
 
-def test_feedback_says_excused_in_place_of_points_that_do_not_count(run_here, decided_course):
+def test_feedback_shows_excused_instead_of_points(run_here, decided_course):
     assert run_here("feedback", "results", "--out", "home").returncode == 0
     chen, dara = (
         decided_course / "home" / "feedback" / name / "averages" for name in ("chen", "dara")
@@ -180,7 +178,7 @@ def test_feedback_says_excused_in_place_of_points_that_do_not_count(run_here, de
     assert text.count(" | excused |") == 2
 
 
-def test_a_student_on_the_roster_may_have_handed_in_nothing(export, decided_course):
+def test_export_includes_a_roster_student_who_handed_in_nothing(export, decided_course):
     (decided_course / "overrides.yaml").write_text(
         "- {student: zoe, exercise: median, score: 5, comment: on paper}\n"
     )
@@ -194,7 +192,7 @@ def test_a_student_on_the_roster_may_have_handed_in_nothing(export, decided_cour
     ]
 
 
-def test_course_yaml_names_the_roster(run_here, decided_course):
+def test_report_and_export_use_the_roster_named_in_course_yaml(run_here, decided_course):
     (decided_course / "overrides.yaml").unlink()
     (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     (decided_course / "roster.csv").write_text("id\nada\nzoe\n")
@@ -210,7 +208,7 @@ def test_course_yaml_names_the_roster(run_here, decided_course):
         pytest.param(None, "(roster: FILE) or by --roster\n", id="it is missing"),
     ],
 )
-def test_a_roster_of_course_yaml_that_is_of_no_use_can_be_switched_off(
+def test_roster_none_disables_an_unusable_roster_from_course_yaml(
     run_here, decided_course, command, roster, ending
 ):
     (decided_course / "overrides.yaml").unlink()
@@ -221,7 +219,7 @@ def test_a_roster_of_course_yaml_that_is_of_no_use_can_be_switched_off(
     assert run_here(command, "results", "--roster", "none").returncode == 0
 
 
-def test_one_section_is_reported_exported_and_sent_home(run_here, export, decided_course):
+def test_section_option_limits_report_export_and_feedback(run_here, export, decided_course):
     (decided_course / "overrides.yaml").unlink()
     (decided_course / "roster.csv").write_text(
         "id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n"
@@ -270,7 +268,7 @@ def test_one_section_is_reported_exported_and_sent_home(run_here, export, decide
         ),
     ],
 )
-def test_a_section_or_roster_that_does_not_fit_is_one_sentence(
+def test_report_refuses_an_unusable_section_or_roster_in_one_line(
     run_here, decided_course, options, message
 ):
     (decided_course / "overrides.yaml").unlink()
@@ -281,14 +279,16 @@ def test_a_section_or_roster_that_does_not_fit_is_one_sentence(
     assert completed.stderr == f"course: {message}\n"
 
 
-def test_the_same_decision_about_several_students_is_one_line(run_here, decided_course):
+def test_report_prints_one_line_for_the_same_decision_about_several_students(
+    run_here, decided_course
+):
     (decided_course / "overrides.yaml").unlink()
     output = run_here("report", "results").stdout
     (line,) = [line for line in output.splitlines() if line.startswith("decided: ")]
     assert line == f"decided: =ewa, ada, bela, chen, dara: Averages: {LATE} (9 → 7.2)"
 
 
-def test_without_a_course_no_decision_is_applied_and_that_is_said(export, decided_course):
+def test_export_without_course_yaml_warns_that_no_decision_is_applied(export, decided_course):
     (decided_course / "course.yaml").unlink()
     completed = export("csv")
     assert "ada,averages,mean,3,4" in completed.stdout
@@ -297,7 +297,7 @@ def test_without_a_course_no_decision_is_applied_and_that_is_said(export, decide
     )
 
 
-def test_from_elsewhere_the_course_beside_the_results_counts(decided_course, tmp_path_factory):
+def test_export_finds_the_course_beside_the_results_folder(decided_course, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     completed = call_course(
         "export", decided_course / "results", "--format", "canvas", cwd=elsewhere
@@ -305,7 +305,7 @@ def test_from_elsewhere_the_course_beside_the_results_counts(decided_course, tmp
     assert "\nada,,,ada,,7.2\n" in completed.stdout
 
 
-def test_an_unknown_time_leads_in_no_circle(run_here, decided_course):
+def test_report_suggests_collect_once_if_a_submission_time_is_unknown(run_here, decided_course):
     write_result(late_result("ada", handed_in=None), decided_course / "results")
     output = output_words(run_here("report", "results"))
     assert (
@@ -316,7 +316,7 @@ def test_an_unknown_time_leads_in_no_circle(run_here, decided_course):
     assert output.count("course collect") == 1
 
 
-def test_overrides_shows_each_decision(run_here, decided_course):
+def test_overrides_command_lists_decisions_and_refuses_an_incomplete_row(run_here, decided_course):
     completed = run_here("overrides")
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.startswith(
@@ -329,7 +329,7 @@ def test_overrides_shows_each_decision(run_here, decided_course):
     assert "overrides.yaml:1: a row has one of" in completed.stderr
 
 
-def test_overrides_names_a_student_who_is_unknown(run_here, decided_course):
+def test_overrides_command_reports_an_unknown_student(run_here, decided_course):
     with (decided_course / "overrides.yaml").open("a") as file:
         file.write("- {student: belaa, exercise: mean, score: 1}\n")
     completed = run_here("overrides")
@@ -340,7 +340,7 @@ def test_overrides_names_a_student_who_is_unknown(run_here, decided_course):
     assert re.search(r"belaa .*score 1", completed.stdout)
 
 
-def test_without_results_overrides_compares_with_the_roster_if_there_is_one(
+def test_overrides_command_without_results_compares_students_with_the_roster(
     run_here, decided_course
 ):
     shutil.rmtree(decided_course / "results")
@@ -354,7 +354,7 @@ def test_without_results_overrides_compares_with_the_roster_if_there_is_one(
     assert "there is no student '=ewa'" in output_words(completed)
 
 
-def test_overrides_names_the_members_of_a_group(run_here, decided_course):
+def test_overrides_command_refuses_a_group_and_names_its_members(run_here, decided_course):
     (decided_course / "roster.csv").write_text("id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n")
     (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     (decided_course / "submitted" / "red").mkdir(parents=True)
@@ -380,7 +380,7 @@ UNSEEN = r"""
         *(f"export results --format {name} --roster roster.csv" for name in sorted(FORMATS)),
     ],
 )
-def test_no_text_of_a_person_moves_a_cursor_or_turns_a_line_around(
+def test_outputs_remove_control_characters_from_names_and_comments(
     run_here, decided_course, command
 ):
     (decided_course / "overrides.yaml").write_text(UNSEEN)
@@ -465,14 +465,14 @@ def assert_in_order(text, titles):
         ("overrides", ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
     ],
 )
-def test_a_terminal_shows_titles_in_the_order_of_the_course(run_here, command, titles):
+def test_terminal_output_shows_titles_in_course_order(run_here, command, titles):
     completed = run_here(*command.split(), COLUMNS="80")
     assert completed.returncode == 0, completed.stderr
     assert_in_order(completed.stdout, titles)
     assert max(map(len, completed.stdout.splitlines())) <= 80 or command != "overrides"
 
 
-def test_pages_and_feedback_show_titles_in_the_order_of_the_course(run_here, two_assignments):
+def test_pages_and_feedback_show_titles_in_course_order(run_here, two_assignments):
     assert run_here("report", "results").returncode == 0
     pages = two_assignments / "results" / "report"
     for page in (pages / "index.html", pages / "students" / "ben.html"):
@@ -497,14 +497,16 @@ def test_pages_and_feedback_show_titles_in_the_order_of_the_course(run_here, two
         pytest.param("overrides", "The middle", "The middle", "Adding up", id="of overrides"),
     ],
 )
-def test_one_assignment_alone_is_shown(run_here, command, name, shown, hidden):
+def test_assignment_option_limits_the_output_to_one_assignment(
+    run_here, command, name, shown, hidden
+):
     completed = run_here(*command.split(), "--assignment", name)
     assert completed.returncode == 0, completed.stderr
     assert shown in completed.stdout
     assert hidden not in completed.stdout
 
 
-def test_collect_takes_the_files_of_one_assignment_and_counts_the_others(run_here, two_assignments):
+def test_collect_for_one_assignment_counts_the_files_it_leaves_out(run_here, two_assignments):
     folder = two_assignments / "download" / "ada"
     folder.mkdir(parents=True)
     for name in ("01_one_total.py", "01_one_mean.py"):
@@ -528,7 +530,7 @@ def results_of_two(tmp_path):
     return tmp_path / "results"
 
 
-def test_report_shows_the_class_and_its_students_and_the_path_of_the_pages(
+def test_report_prints_class_totals_student_rows_and_the_path_of_its_pages(
     run_here, results_of_two
 ):
     completed = run_here("report", "results")
@@ -549,9 +551,7 @@ def test_report_shows_the_class_and_its_students_and_the_path_of_the_pages(
     assert (results_of_two.parent / "web" / "heads" / "students" / "ada.html").is_file()
 
 
-def test_a_result_that_cannot_be_read_is_named_and_the_others_are_reported(
-    run_here, results_of_two
-):
+def test_report_names_an_unreadable_result_and_includes_the_others(run_here, results_of_two):
     (results_of_two / "ben" / "averages.json").write_text('{"student": "ben", ')
     completed = run_here("report", "results")
     assert completed.returncode == 2
@@ -570,7 +570,7 @@ def test_a_result_that_cannot_be_read_is_named_and_the_others_are_reported(
     )
 
 
-def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_here, results_of_two):
+def test_report_exits_with_2_if_it_cannot_write_its_pages(run_here, results_of_two):
     (results_of_two.parent / "taken").write_text("")
     completed = run_here("report", "results", "--html", "taken/here")
     assert completed.returncode == 2
@@ -578,7 +578,7 @@ def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_here, re
     assert completed.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
-def test_submitted_draws_wrong_answers_beside_the_expected_ones(
+def test_report_with_submitted_option_draws_pictures_of_wrong_answers(
     run_course, results_of_two, tiny_copy
 ):
     for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
@@ -597,7 +597,9 @@ def test_submitted_draws_wrong_answers_beside_the_expected_ones(
     assert "<figure" not in ada
 
 
-def test_a_submitted_folder_without_these_students_is_an_error(run_here, results_of_two, tiny_copy):
+def test_report_refuses_a_submitted_folder_without_students_of_the_results(
+    run_here, results_of_two, tiny_copy
+):
     submitted = tiny_copy / "handed in"
     (submitted / "zoe" / "averages").mkdir(parents=True)
     completed = run_here("report", results_of_two, "--submitted", submitted, "--course", tiny_copy)
@@ -608,9 +610,7 @@ def test_a_submitted_folder_without_these_students_is_an_error(run_here, results
     assert not (results_of_two / "report").exists()
 
 
-def test_a_repeated_misconception_is_shown_on_the_terminal_and_on_the_class_page(
-    run_here, results_of_two
-):
+def test_report_lists_a_misconception_that_came_back_in_a_later_exercise(run_here, results_of_two):
     named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
     check = make.check("mean", 0, 2, title="averages")
     exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
@@ -659,7 +659,7 @@ def canvas_scores(canvas_class):
     return {row[3]: row[-1] for row in rows if row[3]}
 
 
-def test_no_command_gives_a_zero_for_a_file_that_cannot_be_read(canvas_class, tiny_copy):
+def test_no_command_gives_a_zero_for_an_unreadable_file(canvas_class, tiny_copy):
     canvas_class(COLLECT)
     completed = canvas_class(GRADE)
     assert completed.returncode == 1
@@ -683,9 +683,7 @@ def test_no_command_gives_a_zero_for_a_file_that_cannot_be_read(canvas_class, ti
     assert canvas_class("export").returncode == 0
 
 
-def test_an_unreadable_file_counts_until_another_is_put_in_its_place_by_hand(
-    canvas_class, tiny_copy
-):
+def test_a_file_that_the_instructor_adds_replaces_an_unreadable_one(canvas_class, tiny_copy):
     canvas_class(COLLECT)
     submitted = tiny_copy / "submitted"
     shutil.rmtree(submitted / "bela")  # as a copy without empty folders
@@ -699,9 +697,7 @@ def test_an_unreadable_file_counts_until_another_is_put_in_its_place_by_hand(
     assert canvas_scores(canvas_class)["bela"] == "0"
 
 
-def test_an_unreadable_file_counts_no_more_once_the_student_has_handed_in_another(
-    canvas_class, tiny_copy
-):
+def test_a_new_submission_replaces_an_unreadable_one(canvas_class, tiny_copy):
     canvas_class(COLLECT)
     with zipfile.ZipFile(tiny_copy / "submissions.zip", "w") as archive:
         archive.writestr(f"bartokbela_12346_678999_{FILE}", MEAN)
@@ -711,7 +707,7 @@ def test_an_unreadable_file_counts_no_more_once_the_student_has_handed_in_anothe
     assert read_journal(tiny_copy / "submitted").not_readable == {"bela": {"averages": []}}
 
 
-def test_no_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_class, tiny_copy):
+def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_class, tiny_copy):
     files = {"ada": FILE, "bela": "1_running_mean.py", "cleo": f"src/{FILE}", "dora": "work.zip"}
     with (tiny_copy / "roster.csv").open("a") as roster:
         roster.write("dora,Dora,12348\n")
@@ -745,9 +741,7 @@ def test_no_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_class, tiny
     assert canvas_scores(canvas_class)["bela"] == "0"
 
 
-def test_a_file_that_was_changed_after_it_was_collected_is_named_with_status_1(
-    canvas_class, tiny_copy
-):
+def test_collect_keeps_and_names_a_file_that_was_changed_after_collection(canvas_class, tiny_copy):
     with zipfile.ZipFile(tiny_copy / "submissions.zip", "w") as archive:
         archive.writestr(f"lovelaceada_12345_678901_{FILE}", MEAN)
     assert canvas_class(COLLECT).returncode == 0

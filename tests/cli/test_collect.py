@@ -21,7 +21,9 @@ def canvas_download(tmp_path: Path) -> Path:
     return tmp_path / "submissions.zip"
 
 
-def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, canvas_download):
+def test_verbose_collect_prints_source_and_target_of_each_file(
+    run_course, tiny_copy, tmp_path, canvas_download
+):
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     completed = run_course(
         "collect",
@@ -60,7 +62,9 @@ def test_who_what_and_from_where_is_told(run_course, tiny_copy, tmp_path, canvas
     ]
 
 
-def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, canvas_download):
+def test_collect_and_grade_refuse_a_roster_that_matches_no_student(
+    tiny_copy, tmp_path, canvas_download
+):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
     columns = (
@@ -82,7 +86,7 @@ def test_a_roster_that_matches_nobody_stops_the_command(tiny_copy, tmp_path, can
     assert not out.exists()
 
 
-def test_each_student_has_a_line_and_long_lists_are_cut(tiny_copy, tmp_path):
+def test_collect_prints_a_line_for_each_student_and_shortens_long_lists(tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for i in range(30):
             archive.writestr(f"student{i:02d}/01_running_mean.py", MEAN)
@@ -105,7 +109,7 @@ def test_each_student_has_a_line_and_long_lists_are_cut(tiny_copy, tmp_path):
     assert "more" not in output
 
 
-def test_a_single_file_belongs_to_a_student_only_in_a_folder(tiny_copy, tmp_path):
+def test_collect_accepts_a_single_file_only_in_a_students_folder(tiny_copy, tmp_path):
     path, out = tmp_path / "bare one.py", tmp_path / "handed in"
     path.write_text(MEAN)
     completed = call_course("collect", path, "--out", out, cwd=tiny_copy)
@@ -124,9 +128,7 @@ def test_a_single_file_belongs_to_a_student_only_in_a_folder(tiny_copy, tmp_path
     assert (completed.returncode, "1 student: 1 new" in completed.stdout) == (0, True)
 
 
-def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
-    tiny_copy, tmp_path
-):
+def test_collect_reports_and_skips_a_name_that_the_locale_cannot_encode(tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)
@@ -140,7 +142,7 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
     assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]
 
 
-def test_moodles_worksheet_says_who_was_late(run_course, tiny_copy, tmp_path):
+def test_collect_reads_submission_times_from_a_moodle_worksheet(run_course, tiny_copy, tmp_path):
     path = tiny_copy / "course.yaml"
     row = "- id: averages\n    due: 2026-11-20 18:00"
     text = path.read_text(encoding="utf-8").replace("- id: averages", row)

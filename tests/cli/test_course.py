@@ -40,7 +40,7 @@ def all_commands(command, name="course"):
 
 
 @pytest.mark.parametrize("command", [*all_commands(typer.main.get_command(app))])
-def test_help_shows_an_example_that_is_a_command(tmp_path, command):
+def test_help_of_each_command_shows_an_example(tmp_path, command):
     completed = call_course(*command.split()[1:], "--help", cwd=tmp_path)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert re.search(rf"Example: {command}\b", one_line_of(completed.stdout)), completed.stdout
@@ -49,11 +49,11 @@ def test_help_shows_an_example_that_is_a_command(tmp_path, command):
     assert command != "course grade" or folders in one_line_of(completed.stdout.replace("│", ""))
 
 
-def test_each_command_is_known_to_messages():
+def test_list_of_command_names_for_messages_is_complete():
     assert {*typer.main.get_command(app).commands} == {*COMMANDS}
 
 
-def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(student_copy):
+def test_help_lists_only_student_commands_in_a_students_folder(student_copy):
     student, instructor = (
         run(*make.COURSE, "--help", cwd=folder).stdout
         for folder in (student_copy / "exercises", TINY)
@@ -66,7 +66,7 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(st
     assert [panel for panel in panels if panel in instructor] == [*panels]
 
 
-def test_on_a_terminal_a_refusal_is_folded_and_the_next_command_is_alone_in_its_line(tmp_path):
+def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(tmp_path):
     pty = pytest.importorskip("pty")
     terminal, stderr = pty.openpty()
     arguments = ["check", "median", "--course", TINY]
@@ -144,7 +144,7 @@ def test_on_a_terminal_a_refusal_is_folded_and_the_next_command_is_alone_in_its_
         ),
     ],
 )
-def test_wrong_usage_is_status_2_and_a_next_command(tmp_path, command, says, next_step):
+def test_wrong_usage_exits_with_2_and_suggests_the_next_command(tmp_path, command, says, next_step):
     completed = call_course(*command.split(), cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr.startswith("course: ")
@@ -153,7 +153,7 @@ def test_wrong_usage_is_status_2_and_a_next_command(tmp_path, command, says, nex
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unforeseen_exception_has_another_status_than_a_failed_check(monkeypatch, tmp_path):
+def test_an_internal_error_exits_with_2_and_asks_for_a_bug_report(monkeypatch, tmp_path):
     monkeypatch.setattr("manyheads.cli.app.app", lambda: [][0])
     completed = call_course(cwd=tmp_path)
     assert completed.returncode == 2
@@ -163,13 +163,13 @@ def test_an_unforeseen_exception_has_another_status_than_a_failed_check(monkeypa
 
 
 @pytest.mark.parametrize("command", ["grade", "grade . --jobs 0", "frobnicate", "status --loud"])
-def test_what_the_command_line_does_not_know_is_status_2(tmp_path, command):
+def test_invalid_arguments_exit_with_2_and_point_to_help(tmp_path, command):
     completed = call_course(*command.split(), cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "--help" in completed.stderr
 
 
-def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path):
+def test_grade_without_bubblewrap_says_how_to_install_it(run_course, tiny_copy, tmp_path):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})
     completed = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
     assert completed.returncode == 2
@@ -180,7 +180,7 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tin
     assert not (tiny_copy / "results").exists()
 
 
-def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course, student_copy):
+def test_check_and_status_name_the_first_step_if_nothing_is_started(run_course, student_copy):
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert (check.returncode, check.stderr) == (0, "")
     welcome, where, *_, next_step = check.stdout.splitlines()
@@ -197,9 +197,7 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course, stu
     )
 
 
-def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(
-    run_course, tiny_copy
-):
+def test_release_writes_identical_files_in_every_process(run_course, tiny_copy):
     paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
     original = [path.read_bytes() for path in paths]
     for path in paths:
@@ -216,7 +214,7 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(
 
 
 @pytest.mark.journey
-def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course, tiny_copy):
+def test_verify_lists_every_claim_and_reports_a_broken_one(run_course, tiny_copy):
     elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
     assert run_course("release", cwd=tiny_copy).returncode == 0
     sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
@@ -270,7 +268,9 @@ def test_grade_writes_a_result_for_each_student_and_a_table(run_course, tiny_cop
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student_copy, tmp_path):
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(
+    run_course, student_copy, tmp_path
+):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "typer.py").write_text(
         "raise ModuleNotFoundError('x', name='typer.main')"
@@ -282,7 +282,7 @@ def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student
     assert completed.stderr == f"{message} and make check installs. Next: make check\n"
 
 
-def test_without_a_terminal_progress_is_lines_on_stderr(monkeypatch, capsys):
+def test_progress_without_a_terminal_is_printed_as_lines_on_stderr(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     with _steps_shown(2) as one_more, _steps_shown(0):  # nothing is written about no steps
         one_more()
@@ -296,7 +296,7 @@ def test_without_a_terminal_progress_is_lines_on_stderr(monkeypatch, capsys):
     ]
 
 
-def test_what_is_not_filled_yet_is_named_before_students_read_it():
+def test_placeholders_left_in_student_files_are_reported():
     text = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
     handed_over = {
         "course.yaml": b"title: Averages\n",
@@ -310,7 +310,7 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it():
     assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
 
 
-def test_a_warning_of_a_mutant_is_not_printed_as_one_of_the_reference(run_course, tiny_copy):
+def test_release_does_not_print_warnings_raised_by_mutants(run_course, tiny_copy):
     solution = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     bank = tiny_copy / "grader" / "misconceptions" / "running_mean.py"
     divides = "    numpy.ones(1) / numpy.array([1.0])\n"
@@ -356,7 +356,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_full_disk_is_told_and_what_is_written_is_whole(
+def test_grade_on_a_full_disk_reports_it_and_leaves_no_partial_file(
     tiny_copy, two_submissions, small_disk, tmp_path
 ):
     completed = grade_in_a_shell(tiny_copy, two_submissions, small_disk)
@@ -397,13 +397,15 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         ),
     ],
 )
-def test_an_output_that_takes_nothing_is_told(tiny_copy, two_submissions, tmp_path, after, says):
+def test_grade_reports_a_closed_or_full_standard_output(
+    tiny_copy, two_submissions, tmp_path, after, says
+):
     completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "out", after=after)
     assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, says)
 
 
 @pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
-def test_if_the_reader_is_gone_grade_ends_without_a_word(tiny_copy, tmp_path, after):
+def test_grade_ends_silently_if_nothing_reads_its_output(tiny_copy, tmp_path, after):
     """The output is longer than the pipe: otherwise it may all be written before the reader
     ends.
     """
@@ -416,14 +418,14 @@ def test_if_the_reader_is_gone_grade_ends_without_a_word(tiny_copy, tmp_path, af
 
 
 @pytest.mark.parametrize("options", ["", "--json", "--format lines"])
-def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy, options):
+def test_check_ends_silently_if_nothing_reads_its_output(student_copy, options):
     (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(MEAN)
     line = f"{sys.executable} -m manyheads check {options} | true"
     completed = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
     assert (completed.returncode, completed.stdout, completed.stderr) == (141, "", "")
 
 
-def test_a_file_in_place_of_a_folder_is_told(tiny_copy, two_submissions, tmp_path):
+def test_grade_reports_a_file_where_a_folder_is_needed(tiny_copy, two_submissions, tmp_path):
     (tmp_path / "file").write_text("")
     completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "file" / "out")
     says = (
@@ -434,7 +436,7 @@ def test_a_file_in_place_of_a_folder_is_told(tiny_copy, two_submissions, tmp_pat
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
-def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy, two_submissions, tmp_path):
+def test_grade_refuses_to_run_as_the_only_user_of_a_namespace(tiny_copy, two_submissions, tmp_path):
     if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces can be made here")
     completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "out", prefix="unshare -r ")
@@ -448,7 +450,7 @@ def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy, two_submissions
 @pytest.mark.parametrize(
     ("name", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")]
 )
-def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(small_disk, tmp_path, name, below):
+def test_export_to_a_full_disk_keeps_the_previous_file(small_disk, tmp_path, name, below):
     exercise = make.exercise("running_mean", score=1, max_score=4)
     write_result(make.result("ada", exercise), tmp_path / "results")
     written = small_disk / "grades" / below

@@ -74,11 +74,11 @@ def run_customized(
         ("torch.autograd", "doctor"),
     ],
 )
-def test_while_modules_are_imported(tmp_path, module, command):
+def test_ctrl_c_during_an_import_ends_the_command_silently(tmp_path, module, command):
     assert run_customized(tmp_path, PRESSES.format(module=module), command) == (130, "")
 
 
-def test_in_a_module_that_swallows_every_exception(tmp_path):
+def test_ctrl_c_ends_an_import_that_swallows_every_exception(tmp_path):
     (tmp_path / "known_point.py").write_text("")
     (tmp_path / "typer.py").write_text(SWALLOWS)  # a stand-in: torch and numpy have such lines
     assert run_customized(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
@@ -86,13 +86,13 @@ def test_in_a_module_that_swallows_every_exception(tmp_path):
 
 # which no exception leaves
 @pytest.mark.parametrize("presses", ["press()", "type('', (), {'__del__': press})()"])
-def test_while_the_last_words_are_written(tmp_path, presses):
+def test_ctrl_c_during_the_final_flush_ends_the_command(tmp_path, presses):
     status, output = run_customized(tmp_path, LAST_WORDS.format(presses=presses), "--help")
     assert status == 130
     assert "Usage" in output
 
 
-def test_where_it_is_ignored_it_stays_ignored(tmp_path):
+def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path):
     status, output = run_customized(
         tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN"
     )

@@ -133,7 +133,7 @@ def class_copy(tmp_path: Path) -> Course:
     return load_course(tmp_path / "class")
 
 
-def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed():
+def test_given_away_detects_solution_lines_and_rows_of_expected_numbers():
     exercise = course_and_hidden_lines()[0].exercises[0]
     line = next(line for line, _ in course_and_hidden_lines()[1].values() if len(line) > 40)
     row = " ".join(next(iter(expected_pairs(exercise))))
@@ -143,7 +143,7 @@ def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed():
     assert not given_away(exercise, line, {"exercises": [{"code": line}]})
 
 
-def test_no_solution_is_given_away_a_sample(class_copy):
+def test_reports_on_a_sample_of_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
             assert (
@@ -154,7 +154,7 @@ def test_no_solution_is_given_away_a_sample(class_copy):
 @pytest.mark.soak
 @pytest.mark.journey
 @pytest.mark.timeout(1200)
-def test_no_solution_is_given_away_whatever_the_attempt(class_copy):
+def test_reports_on_all_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
             assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts(), box) == {}

@@ -46,7 +46,7 @@ def one_cpu() -> Iterator[None]:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tmp_path, three):
+def test_grade_on_cuda_without_a_gpu_is_an_error(run_course, tiny_copy, tmp_path, three):
     completed = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
     assert (completed.returncode, completed.stdout.splitlines()[0]) == (2, ONE)
     assert completed.stderr == (
@@ -77,7 +77,7 @@ def job_counts(monkeypatch):
         pytest.param("cpu", 1, 3, "", id="all on a CPU"),
     ],
 )
-def test_of_three_judges_there_are_at_work(
+def test_grade_starts_at_most_one_judge_per_gpu(
     monkeypatch, tiny_copy, three, job_counts, device, gpus, judges, says
 ):
     driver = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
@@ -91,7 +91,7 @@ def test_of_three_judges_there_are_at_work(
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_by_default_there_is_a_judge_for_each_cpu_that_may_be_used(tiny_copy, three, job_counts):
+def test_grade_starts_one_judge_per_usable_cpu_by_default(tiny_copy, three, job_counts):
     call_course("grade", three, cwd=tiny_copy)
     assert job_counts == [1]
 
@@ -99,7 +99,7 @@ def test_by_default_there_is_a_judge_for_each_cpu_that_may_be_used(tiny_copy, th
 @pytest.mark.parametrize(
     ("options", "lines"), [(("--jobs", "1"), [4]), (ALONE, [])], ids=["asked", "not asked"]
 )
-def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(
+def test_result_names_the_wrong_line_unless_no_lines_is_given(
     run_course, tiny_copy, tmp_path, options, lines
 ):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
@@ -123,7 +123,7 @@ def running_mean(x):
 """
 
 
-def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
+def test_only_option_grades_one_attempt_again_on_the_same_inputs(
     run_course, tiny_copy, tmp_path, three
 ):
     """A student's page has the line to send; the instructor repeats that alone, and what was found
@@ -159,14 +159,14 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
         ("ada/median", "median"),
     ],
 )
-def test_an_unknown_attempt_is_one_sentence(tiny_copy, three, only, says):
+def test_only_option_refuses_an_unknown_attempt(tiny_copy, three, only, says):
     completed = call_course("grade", three, "--only", only, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert says in completed.stderr
     assert "Next: " in completed.stderr
 
 
-def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
+def test_only_option_accepts_an_override_for_an_absent_student(
     run_course, tiny_copy, tmp_path, three
 ):
     """A row of overrides.yaml may be about somebody who handed in nothing, and is on the roster."""
@@ -244,7 +244,7 @@ def points_of_student(out: Path, student: str = "ada") -> list[float | None]:
         ),
     ],
 )
-def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
+def test_grade_and_verify_refuse_checks_whose_points_do_not_add_up(
     run_course, two_means, submitted_solutions, spoil, said
 ):
     spoil(two_means)
@@ -260,7 +260,7 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(
     assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
 
 
-def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
+def test_exercise_option_ignores_wrong_points_of_other_exercises(
     run_course, two_means, submitted_solutions
 ):
     rename_a_check(two_means)
@@ -277,7 +277,7 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
     )
 
 
-def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
+def test_an_error_in_a_check_leaves_its_exercise_ungraded_until_it_is_fixed(
     run_course, two_means, submitted_solutions
 ):
     original = checks_file(two_means).read_bytes()
@@ -326,7 +326,9 @@ def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
     return int(completed.stdout.partition("seed: ")[2].partition(",")[0])
 
 
-def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course, two_means, submitted_solutions):
+def test_grade_keeps_its_seed_and_the_seed_repeats_the_results(
+    run_course, two_means, submitted_solutions
+):
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course(
             "grade", submitted_solutions, "--out", out, *ALONE, *options, cwd=two_means
@@ -365,7 +367,9 @@ def renamed_course(tiny_copy: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["01_mean_so_far.py", "03_means.py"])
-def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed_course, tmp_path, name):
+def test_grade_accepts_a_former_exercise_name_and_notes_it(
+    run_course, renamed_course, tmp_path, name
+):
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
     handed_in.write_bytes((renamed_course / "grader" / LOOP).read_bytes())
@@ -384,7 +388,7 @@ def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed_course
     )
 
 
-def test_an_old_name_is_collected_under_the_new_one(run_course, renamed_course, tmp_path):
+def test_collect_renames_a_file_with_a_former_exercise_name(run_course, renamed_course, tmp_path):
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(
             "lovelaceada_12345_678901_01_mean_so_far.py",
@@ -426,7 +430,7 @@ def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str,
 
 
 @pytest.mark.parametrize("name", ["homework.ipynb", "Averages (2).ipynb"])
-def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
+def test_a_notebook_of_the_whole_assignment_is_collected_and_graded(
     run_course, two_means, tmp_path, name
 ):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
@@ -456,7 +460,9 @@ def write_files_of_ada(tmp_path: Path, **files: str) -> Path:
     return tmp_path / "in"
 
 
-def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course, two_means, tmp_path):
+def test_an_edited_exercise_file_takes_precedence_over_the_assignment_notebook(
+    run_course, two_means, tmp_path
+):
     stub = (two_means / "exercises" / "averages" / "02_last_mean.py").read_text()
     files = {
         "averages__ipynb": notebook(RAISES, LAST_MEAN),
@@ -471,7 +477,7 @@ def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course, two_mean
     assert exercises["running_mean"]["note"] == ""
 
 
-def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
+def test_results_name_cells_of_an_assignment_notebook_and_missing_functions(
     run_course, two_means, tmp_path
 ):
     exercises = exercises_of(

@@ -59,7 +59,7 @@ def save_and_run(run_course, student_copy):
     return run_json
 
 
-def test_a_mistake_has_its_line_its_title_and_its_hint(save_and_run, run_course, student_copy):
+def test_check_json_gives_line_title_and_hint_of_a_mistake(save_and_run, run_course, student_copy):
     status, exercise = save_and_run(SUMS, "check")
     text = run_course("check", cwd=student_copy)
     output = " ".join(text.stdout.split())
@@ -73,7 +73,7 @@ def test_a_mistake_has_its_line_its_title_and_its_hint(save_and_run, run_course,
 
 
 @pytest.mark.parametrize("command", ["check", "status"])
-def test_a_right_attempt_has_status_0(save_and_run, command):
+def test_json_of_a_right_attempt_shows_that_all_checks_passed(save_and_run, command):
     status, exercise = save_and_run(RIGHT, command)
     assert (status, exercise["score"]) == (0, exercise["max_score"])
     assert {check["outcome"] for check in exercise["checks"]} == {"passed"}
@@ -102,7 +102,7 @@ def test_a_right_attempt_has_status_0(save_and_run, command):
         pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
     ],
 )
-def test_a_line_is_that_of_the_exception_or_else_of_the_definition(
+def test_lines_format_gives_the_position_of_the_error_or_of_the_definition(
     failed_check_lines, student_copy, source, name, line
 ):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
@@ -124,7 +124,7 @@ def failed_check_lines(run_course, student_copy):
     return check
 
 
-def test_a_line_of_a_notebook_has_its_cell(failed_check_lines, student_copy):
+def test_lines_format_names_the_cell_of_a_notebook(failed_check_lines, student_copy):
     raises = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()")
     jupytext.write(jupytext.reads(raises, fmt="py:percent"), student_copy / NOTEBOOK)
     (message,) = failed_check_lines()
@@ -132,22 +132,20 @@ def test_a_line_of_a_notebook_has_its_cell(failed_check_lines, student_copy):
     assert " of code cell " in message
 
 
-def test_of_two_untouched_stubs_the_script_is_named(run_course, student_copy):
+def test_check_names_the_script_if_script_and_notebook_are_untouched(run_course, student_copy):
     output = run_course("check", "running_mean", cwd=student_copy).stdout
     assert output.endswith(
         f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n"
     )
 
 
-def test_status_has_the_exercise_that_is_not_begun(save_and_run):
+def test_status_json_includes_an_exercise_that_is_not_started(save_and_run):
     status, exercise = save_and_run(STUB, "status")
     assert (status, exercise["note"], exercise["score"]) == (0, "not started", 0.0)
     assert exercise["checks"] == []
 
 
-def test_a_missing_file_is_a_note_and_a_line_with_status_1(
-    failed_check_lines, run_course, student_copy
-):
+def test_json_and_lines_formats_report_a_missing_file(failed_check_lines, run_course, student_copy):
     for name in (SCRIPT, NOTEBOOK):
         (student_copy / name).unlink()
     completed = run_course("check", "running_mean", "--json", cwd=student_copy)
@@ -172,7 +170,7 @@ def cycle(output):
     return lines
 
 
-def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
+def test_watch_task_of_vs_code_lists_the_problems_after_each_save(
     student_copy,
 ):
     process = start(*COURSE, *TASK["args"], cwd=student_copy)
@@ -191,13 +189,13 @@ def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(
     assert process.wait(60) == 0
 
 
-def test_watching_gives_no_json(student_copy):
+def test_watch_and_json_options_cannot_be_combined(student_copy):
     completed = call_course("check", "--watch", "--json", cwd=student_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr.endswith("Next: course check --json\n")
 
 
-def test_without_its_package_the_server_says_what_to_install(student_copy):
+def test_language_server_without_pygls_says_how_to_install_it(student_copy):
     (student_copy / "pygls.py").write_text(
         "raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8"
     )
@@ -250,7 +248,7 @@ def save(folder: Path, text: str) -> None:
 DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
 
 
-def test_every_save_is_checked_also_where_all_is_done(student_copy):
+def test_watch_on_a_terminal_checks_every_save(student_copy):
     save(student_copy, RIGHT)
     terminal = Terminal(student_copy)
     terminal.read_until(DONE)
@@ -267,7 +265,7 @@ def test_every_save_is_checked_also_where_all_is_done(student_copy):
     assert terminal.interrupt() == 0
 
 
-def test_an_exercise_that_is_not_done_is_checked_once_at_the_start(student_copy, monkeypatch):
+def test_watch_checks_an_unfinished_exercise_once_at_the_start(student_copy, monkeypatch):
     save(student_copy, WRONG)
     course, checked = load_course(student_copy), []
 
@@ -315,7 +313,7 @@ FIRST, SECOND = (
 )
 
 
-def test_after_a_tick_it_names_the_next_function_and_needs_no_command(whole_course, watch_output):
+def test_watch_names_the_next_function_after_an_exercise_passes(whole_course, watch_output):
     add(FIRST, "\nright = 1\n")(whole_course)
     output = watch_output()
     assert "✓ 01 Attention scores" in output
@@ -327,14 +325,14 @@ def test_after_a_tick_it_names_the_next_function_and_needs_no_command(whole_cour
     assert "course check causal_mask" not in output
 
 
-def test_after_a_tick_the_next_exercise_is_checked_if_it_is_begun(whole_course, watch_output):
+def test_watch_checks_the_next_exercise_if_it_is_started(whole_course, watch_output):
     add(FIRST, "\nright = 1\n")(whole_course)
     add(SECOND, "\nwrong = 1\n")(whole_course)
     output = r"✓ 01 Attention scores.*✗ 02 The causal mask.*Next: course \w+ causal_mask"
     assert re.search(output, watch_output())
 
 
-def test_the_following_exercises_are_watched_too(whole_course, monkeypatch):
+def test_watch_of_one_exercise_includes_the_following_exercises(whole_course, monkeypatch):
     course, watched = load_course(whole_course), []
     monkeypatch.setattr(
         "manyheads.cli.check._saves", lambda named, _: watched.extend(named) or iter(())

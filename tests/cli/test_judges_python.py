@@ -27,7 +27,7 @@ NOTE = (
         pytest.param("[", "", id="damaged"),
     ],
 )
-def test_check_says_once_that_this_python_is_newer_than_the_judges(
+def test_check_prints_one_note_if_this_python_is_newer_than_the_one_for_grading(
     run_course, student_copy, manifest, says
 ):
     (student_copy / MANIFEST).parent.mkdir()

@@ -143,7 +143,7 @@ def run_action(editor: LanguageClient, command: dict[str, Any]) -> str:
     return str(editor.next_notification("window/showMessage")["message"])
 
 
-def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, student_copy):
+def test_each_save_updates_the_diagnostics_of_the_file(editor, student_copy):
     path = student_copy / SCRIPT
     assert editor.open(path) == []  # nothing is written yet
     for save in range(3):
@@ -160,7 +160,7 @@ def test_a_save_shows_the_wrong_line_and_clears_it_when_it_is_right(editor, stud
         assert editor.save(path, f"{RIGHT}# {save}\n") == []
 
 
-def test_next_hint_is_an_action_whose_hint_goes_to_the_diagnostic(editor, student_copy):
+def test_next_hint_action_adds_the_hint_to_the_diagnostic(editor, student_copy):
     path = student_copy / SCRIPT
     diagnostics = editor.save(path, WRONG)
     message = run_action(editor, actions(editor, path, diagnostics)["Next hint"])
@@ -173,7 +173,7 @@ def test_next_hint_is_an_action_whose_hint_goes_to_the_diagnostic(editor, studen
     )
 
 
-def test_shapes_stand_behind_the_lines_that_make_them(editor, student_copy):
+def test_inlay_hints_show_the_shapes_that_lines_compute(editor, student_copy):
     path = student_copy / SCRIPT
     editor.save(path, RIGHT)
     everywhere = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
@@ -183,7 +183,7 @@ def test_shapes_stand_behind_the_lines_that_make_them(editor, student_copy):
     assert (hint["position"], hint["label"]) == ({"line": LINE, "character": len(line)}, "→ (T)")
 
 
-def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, student_copy):
+def test_other_files_and_a_script_with_an_edited_notebook_get_no_diagnostics(editor, student_copy):
     path = student_copy / SCRIPT
     notes = path.with_name("notes.py")
     notes.write_text("1 +", encoding="utf-8")

@@ -62,9 +62,7 @@ def was_run(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     return ask
 
 
-def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
-    run_course, student_copy, was_run
-):
+def test_commands_do_not_run_an_unchanged_attempt_again(run_course, student_copy, was_run):
     completed = run_course("status", cwd=student_copy)
     assert was_run()
     assert run_course("status", cwd=student_copy).stdout == completed.stdout
@@ -82,7 +80,7 @@ def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(
     assert was_run()
 
 
-def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course, student_copy):
+def test_check_runs_an_attempt_again_after_a_timeout(run_course, student_copy):
     """A busy machine may have been the cause, and who asks to check it wants to know."""
     text = (student_copy / "course.yaml").read_text()
     (student_copy / "course.yaml").write_text(
@@ -99,9 +97,7 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course, stude
         assert "unchanged" not in output
 
 
-def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
-    student_course, monkeypatch
-):
+def test_a_wrong_line_is_kept_for_later_checks_of_the_same_text(student_course, monkeypatch):
     """On a busy machine the search for the line ends before it finds it again."""
     check = make.check("sum", function="running_mean")
     proved = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
@@ -114,7 +110,7 @@ def test_a_line_that_was_proved_of_a_text_is_told_of_it_by_every_later_check(
     assert proved_lines == [proved.lines, proved.lines, ()]
 
 
-def test_where_nothing_has_changed_status_does_not_import_torch(student_copy):
+def test_status_does_not_import_torch_if_nothing_has_changed(student_copy):
     (student_copy / SCRIPT).write_text(WRONG)
     twice = [
         make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)
@@ -125,7 +121,7 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy):
     ]
 
 
-def test_another_version_or_state_of_the_engine_ends_what_was_kept(student_course, monkeypatch):
+def test_a_kept_result_is_discarded_if_the_engine_has_changed(student_course, monkeypatch):
     own_attempt(student_course).keep(RESULT)
     versions = own.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
@@ -147,7 +143,7 @@ KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
         *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
     ],
 )
-def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
+def test_a_kept_result_is_discarded_if_its_inputs_change_or_it_is_damaged(
     student_course, student_copy, file, text
 ):
     own_attempt(student_course).keep(RESULT)
@@ -164,7 +160,7 @@ def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(
 
 
 @pytest.mark.parametrize("full", [True, False])
-def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course, student_copy, full):
+def test_check_prints_a_note_if_its_result_cannot_be_kept(run_course, student_copy, full):
     """A file where the folder should be stands for a disk that is full or read-only."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if full:
@@ -174,7 +170,7 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course, student_cop
     assert "0 of " not in completed.stdout
 
 
-def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means):
+def test_commands_without_a_name_choose_the_last_checked_unfinished_exercise(two_means):
     course = load_course(two_means)
     first, second = course.exercises
     shutil.copy(first.fingerprints, second.fingerprints)

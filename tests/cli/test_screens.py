@@ -41,21 +41,21 @@ def fits(lines):
     return lines[-1].removeprefix("Next: ")
 
 
-def test_nothing_is_begun(screen):
+def test_screens_fit_before_any_exercise_is_started(screen):
     for command in (["status"], ["check"], ["check", "fused_qkv"], ["hint", "fused_qkv"]):
         next_step = fits(screen(*command))
         assert next_step.startswith("course hint " if command[0] == "hint" else "course check ")
         fits(screen(*shlex.split(next_step)[1:]))
 
 
-def test_what_a_screen_has_no_room_for_is_a_command_away(screen):
+def test_status_names_the_command_that_shows_the_checks_left_out(screen):
     (more_line,) = (line for line in screen("status") if "course status --all" in line)
     assert re.search(r"has 11 checks: |and \d+ more: ", more_line)
     full_screen = screen(*shlex.split(more_line.partition(": course ")[2]))
     assert sum(line.startswith("  ☐ ") for line in full_screen) == 11
 
 
-def test_several_are_wrong_and_the_first_is_whole(screen):
+def test_screens_fit_if_several_exercises_are_wrong(screen):
     for path in (REPOSITORY / "examples" / "submitted" / "fatima" / FOLDER.name).glob("0[146]*.py"):
         shutil.copy(path, FOLDER)
     lines = screen("check")
@@ -76,7 +76,7 @@ def test_several_are_wrong_and_the_first_is_whole(screen):
     assert len(screen(*shlex.split(more_line.partition(": course ")[2]))) > 40
 
 
-def test_four_functions_of_one_file_are_wrong(screen):
+def test_screens_fit_if_four_functions_of_a_file_are_wrong(screen):
     text = (REPOSITORY / "solutions" / FOLDER.name / "01_attention_scores.py").read_text(
         encoding="utf-8"
     )
@@ -90,7 +90,7 @@ def test_four_functions_of_one_file_are_wrong(screen):
     assert "attend(q, k, v), which waits for attention_scores: " in " ".join(trace_lines)
 
 
-def test_what_is_traced_is_right_and_the_exercise_is_not(screen):
+def test_screens_fit_if_the_traced_calls_are_right_but_the_exercise_fails(screen):
     text = (REPOSITORY / "solutions" / FOLDER.name / "03_self_attention.py").read_text(
         encoding="utf-8"
     )

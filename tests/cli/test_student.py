@@ -33,14 +33,14 @@ def ask_for_hint(run_course: Run, copy_with_mistake: Path) -> Ask:
     return ask
 
 
-def test_the_next_step_each_time_it_is_asked(ask_for_hint):
+def test_repeated_hint_commands_show_successive_hints(ask_for_hint):
     title = "You divided by the length of x everywhere."
     first_hint = "Hint 1 of 3: How many numbers are in the mean at position 0?"
     assert ask_for_hint() == [title, first_hint, "Next: course hint running_mean"]
     assert ask_for_hint()[1] == "Hint 2 of 3: Look at the line that divides or adds."
 
 
-def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
+def test_hint_stays_at_the_first_step_if_its_state_cannot_be_written(
     ask_for_hint, copy_with_mistake
 ):
     state_folder = copy_with_mistake / ".course"
@@ -55,9 +55,7 @@ def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
 
 
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
-def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
-    run_course, copy_with_mistake, command
-):
+def test_commands_ask_for_an_exercise_if_none_was_checked(run_course, copy_with_mistake, command):
     completed = run_course(command, cwd=copy_with_mistake)
     next_step = f"Next: course {command} running_mean"
     assert (completed.returncode, completed.stdout) == (2, "")
@@ -67,7 +65,7 @@ def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
     )
 
 
-def test_without_a_name_it_is_of_what_was_checked_last(run_course, copy_with_mistake):
+def test_hint_and_trace_without_a_name_use_the_last_checked_exercise(run_course, copy_with_mistake):
     run_course("check", "running_mean", cwd=copy_with_mistake)
     assert run_course("hint", cwd=copy_with_mistake).stdout.endswith(
         "Next: course hint running_mean\n"
@@ -78,7 +76,7 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course, copy_with_mis
     assert run_course("trace", cwd=copy_with_mistake).stdout.endswith("Next: course status\n")
 
 
-def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask_for_hint, copy_with_mistake):
+def test_hint_announces_that_it_repeats_the_last_hint(ask_for_hint, copy_with_mistake):
     (copy_with_mistake / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
     hints = [ask_for_hint() for _ in range(4)]
     assert [lines[-1] for lines in hints] == [
@@ -87,7 +85,7 @@ def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask_for_hint, c
     assert hints[3][1] == "That was the last hint. Here it is again."
 
 
-def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
+def test_an_untouched_stub_gets_the_hint_of_course_yaml_and_a_right_attempt_none(
     ask_for_hint, copy_with_mistake
 ):
     shutil.copy(TINY / SCRIPT, copy_with_mistake / SCRIPT)
@@ -131,7 +129,7 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(
         ),
     ],
 )
-def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(
+def test_hint_describes_the_failure_if_no_misconception_explains_it(
     ask_for_hint, copy_with_mistake, source, said, hint
 ):
     (copy_with_mistake / SCRIPT).write_text(source, encoding="utf-8")
@@ -165,7 +163,7 @@ HALF = (
         ),
     ],
 )
-def test_what_cannot_be_read_is_told_with_what_is_next(
+def test_commands_say_how_to_fix_a_missing_misnamed_or_damaged_file(
     run_course, copy_with_mistake, name, command, said
 ):
     """Of a script under another name the notebook beside it is untouched."""

@@ -44,7 +44,7 @@ def trace_error(folder, *names):
     return completed.stderr
 
 
-def test_each_line_is_explained_whatever_it_prints(run_course, student_copy):
+def test_trace_explains_each_line_of_code_that_floods_its_output(run_course, student_copy):
     (student_copy / SCRIPT).write_text(FLOODS, encoding="utf-8")
     completed = run_course("trace", "running_mean", "--values", cwd=student_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -97,14 +97,14 @@ def test_check_and_trace_say_what_is_wrong(student_folder, source, status, lines
     assert [line for line in lines if one_line_of(line) not in output] == []
 
 
-def test_an_untouched_stub_has_nothing_to_follow(student_folder):
+def test_trace_refuses_an_untouched_stub(student_folder):
     assert trace_error(student_folder) == (
         "course: running_mean is not started yet: there is nothing to trace.\n"
         "Fill the first stub of 01_running_mean.\nNext: course trace running_mean\n"
     )
 
 
-def test_lines_of_a_notebook_are_named_as_a_student_sees_them(student_folder):
+def test_trace_names_lines_of_a_notebook_by_cell(student_folder):
     (student_folder / SCRIPT).unlink()
     cells = [
         "import torch\n\n",
@@ -117,7 +117,7 @@ def test_lines_of_a_notebook_are_named_as_a_student_sees_them(student_folder):
     assert "It raised RuntimeError on line 3 of code cell 2: " in one_line_of(completed.stdout)
 
 
-def test_an_unknown_function_is_refused_and_the_others_are_named(student_folder):
+def test_trace_refuses_an_unknown_function_and_names_the_known_ones(student_folder):
     (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
     assert trace_error(student_folder, "median") == (
         "course: running_mean has no 'median' to trace; "
@@ -125,7 +125,7 @@ def test_an_unknown_function_is_refused_and_the_others_are_named(student_folder)
     )
 
 
-def test_shapes_that_fit_no_recorded_call_are_for_the_instructor_to_mend(student_folder):
+def test_trace_suggests_verify_if_no_recorded_call_fits_the_declared_shapes(student_folder):
     (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
     make.replace(student_folder / "course.yaml", "(x: (T,))", "(x: (T,), n)")
     error = trace_error(student_folder)
@@ -162,7 +162,9 @@ def test_shapes_that_fit_no_recorded_call_are_for_the_instructor_to_mend(student
         ),
     ],
 )
-def test_code_that_does_not_answer_gives_one_sentence(tiny, running_mean, box, source, says):
+def test_trace_explains_in_one_sentence_why_code_gives_no_answer(
+    tiny, running_mean, box, source, says
+):
     recorded_examples = examples(running_mean, read(running_mean.fingerprints))
     attempt = Source("01_running_mean.py", source)
     outcome = follow(box, tiny.limits.for_worker(), attempt, recorded_examples)
@@ -173,7 +175,7 @@ def test_code_that_does_not_answer_gives_one_sentence(tiny, running_mean, box, s
 BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
-def test_a_picture_is_written_and_told_in_words(run_course, student_copy):
+def test_plot_writes_a_page_and_prints_its_caption(run_course, student_copy):
     (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
     completed = run_course("plot", "running_mean", cwd=student_copy / "exercises")
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -212,7 +214,7 @@ def wrong_letter(letters):
     return "A" if letters[0] != "A" else "B"
 
 
-def test_right_letters_have_all_points_and_a_wrong_one_is_explained(run_course, done_copy):
+def test_ask_counts_right_answers_and_marks_a_wrong_one(run_course, done_copy):
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
     correct = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
@@ -227,7 +229,7 @@ def test_right_letters_have_all_points_and_a_wrong_one_is_explained(run_course, 
 
 
 @pytest.mark.journey
-def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course, done_copy):
+def test_ask_on_a_terminal_allows_a_second_try(run_course, done_copy):
     letters = right_letters(run_course, done_copy)
     keys = f"x\n{wrong_letter(letters)}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
     command = (*COURSE, "ask", "running_mean", "--seed", "3")
@@ -237,7 +239,7 @@ def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course, done_copy):
     assert "1 of 5 at the first try." in completed.stdout
 
 
-def test_before_a_tick_there_are_no_questions(run_course, student_copy):
+def test_ask_refuses_an_exercise_that_is_not_done(run_course, student_copy):
     none = run_course("ask", cwd=student_copy)
     assert none.returncode == 2
     assert (
@@ -253,7 +255,7 @@ def test_before_a_tick_there_are_no_questions(run_course, student_copy):
     )
 
 
-def test_keys_that_were_typed_before_it_asked_are_no_answer(
+def test_ask_ignores_keys_typed_before_the_question(
     monkeypatch,
 ):
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
@@ -286,7 +288,7 @@ def real_folder(real_copy, in_this_process):
     return real_copy
 
 
-def test_it_learns_and_writes(run_course, real_copy):
+def test_train_reports_the_loss_and_generates_text(run_course, real_copy):
     completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
     step, means, heading, *writes, next_step = completed.stdout.splitlines()
@@ -305,9 +307,7 @@ def test_it_learns_and_writes(run_course, real_copy):
     assert next_step == f"Next: course check {ID}"
 
 
-def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_nothing(
-    run_course, real_copy
-):
+def test_train_warns_about_a_module_without_a_causal_mask(run_course, real_copy):
     script = next((real_copy / "exercises" / "multi_head_attention").glob("07_*.py"))
     text = script.read_text(encoding="utf-8").replace(
         ".masked_fill(~self.visible[:T, :T], -math.inf)", ""
@@ -320,7 +320,7 @@ def test_a_module_without_a_mask_is_told_so_before_it_learns_and_its_loss_means_
     assert (heading, next_step) == ("It writes:", f"Next: course check {ID}")
 
 
-def test_an_exception_in_training_is_one_sentence(real_folder):
+def test_train_reports_an_exception_in_the_students_code(real_folder):
     script = next((real_folder / "exercises" / "multi_head_attention").glob("07_*.py"))
     script.write_text("import nowhere\n", encoding="utf-8")
     error = call_course("train", ID, cwd=real_folder).stderr
@@ -328,13 +328,13 @@ def test_an_exception_in_training_is_one_sentence(real_folder):
     assert error.endswith("\nNext: course check\n")
 
 
-def test_train_names_an_exercise_with_a_module_if_this_one_has_none(real_folder):
+def test_train_suggests_an_exercise_that_has_a_module(real_folder):
     assert call_course("train", "causal_mask", cwd=real_folder).stderr == (
         "course: causal_mask has no module to train. Next: course train weight_split\n"
     )
 
 
-def test_a_quick_run_fills_the_lessons_first_row(run_course):
+def test_quick_bench_prints_measured_rows_and_a_reference_row(run_course):
     completed = run_course("bench", "--quick")
     assert (completed.returncode, completed.stderr) == (0, "")
     ours = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
@@ -344,7 +344,7 @@ def test_a_quick_run_fills_the_lessons_first_row(run_course):
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_a_quick_run_names_the_device(run_course):
+def test_quick_bench_on_a_gpu_names_the_device(run_course):
     completed = run_course("bench", "--quick", "--device", "cuda")
     assert (completed.returncode, completed.stderr) == (0, "")
     assert f"cuda: {torch.cuda.get_device_name()}" in completed.stdout

@@ -86,7 +86,7 @@ def test_check_says_which_file_it_judges(run_course, student_copy, files, named,
     assert output.count(" is judged, for ") == says.count(" is judged, for ")
 
 
-def test_status_says_which_of_two_counts(run_course, student_copy):
+def test_status_says_whether_script_or_notebook_counts(run_course, student_copy):
     write_attempt(student_copy, SCRIPT, RIGHT)
     assert "note:" not in run_course("status", cwd=student_copy).stdout
     write_attempt(student_copy, NOTEBOOK, WRONG)
@@ -111,9 +111,7 @@ def test_status_says_which_of_two_counts(run_course, student_copy):
         ["hint", f"exercises/averages/{COPY}"],
     ],
 )
-def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
-    run_course, student_copy, command
-):
+def test_commands_name_a_finished_copy_beside_an_untouched_stub(run_course, student_copy, command):
     write_attempt(student_copy, COPY, RIGHT)
     completed = run_course(*command, cwd=student_copy)
     assert completed.returncode == (1 if command[0] == "check" else 2)
@@ -141,7 +139,7 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
         pytest.param(RIGHT, WRONG, id="beside what is written"),
     ],
 )
-def test_nothing_is_said_of_a_copy(run_course, student_copy, script, copy):
+def test_check_does_not_mention_an_irrelevant_copy(run_course, student_copy, script, copy):
     write_attempt(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
     if script is not None:
         write_attempt(student_copy, SCRIPT, script)
@@ -169,7 +167,7 @@ def test_nothing_is_said_of_a_copy(run_course, student_copy, script, copy):
         pytest.param("NEWS", "", "new", "other files", id="another file"),
     ],
 )
-def test_check_names_what_git_has_fetched_of_the_class_repository(
+def test_check_lists_fetched_changes_of_the_class_repository(
     run_course, student_copy, tmp_path, name, old, new, says
 ):
     def commit():
@@ -215,7 +213,7 @@ def test_check_names_what_git_has_fetched_of_the_class_repository(
         (".", "running_mean running_mean"),
     ],
 )
-def test_an_exercise_has_many_names(tiny_copy, monkeypatch, cwd, names):
+def test_an_exercise_can_be_named_by_id_number_file_or_folder(tiny_copy, monkeypatch, cwd, names):
     monkeypatch.chdir(tiny_copy / cwd)
     exercises = exercises_named(load_course(tiny_copy), names.split())
     assert [exercise.id for exercise in exercises] == ["running_mean"]
@@ -236,13 +234,13 @@ def test_a_mistyped_name_is_refused_with_a_suggestion(tiny, name, suggestion):
     assert str(error.value) == f"there is no exercise '{name}'; {suggestion} Next: course status"
 
 
-def test_an_assignment_is_all_its_exercises(repository):
+def test_an_assignment_name_selects_all_its_exercises(repository):
     course = load_course(repository)
     assignment = course.assignments[1]
     assert exercises_named(course, ["attention_in_practice"]) == list(assignment.exercises)
 
 
-def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository):
+def test_an_ambiguous_number_is_refused_with_the_exercises_it_may_mean(repository):
     with pytest.raises(CourseError) as error:
         exercise_named(load_course(repository), "01", "hint")
     assert str(error.value) == (
@@ -251,7 +249,7 @@ def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository):
     )
 
 
-def test_of_two_exercises_with_a_number_check_takes_the_one_that_is_begun(
+def test_check_prefers_the_started_exercise_for_an_ambiguous_number(
     repository, tmp_path, run_course
 ):
     shutil.copytree(repository / "exercises", tmp_path / "exercises")
@@ -273,7 +271,7 @@ def test_of_two_exercises_with_a_number_check_takes_the_one_that_is_begun(
     "name",
     ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"],
 )
-def test_a_file_elsewhere_is_not_taken_for_the_attempt(tiny_copy, monkeypatch, name):
+def test_a_file_outside_the_exercises_folder_is_refused(tiny_copy, monkeypatch, name):
     """It once was: `course check ~/Downloads/01_running_mean.py` was about the file in exercises/
     without a word.
     """

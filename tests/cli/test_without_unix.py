@@ -55,7 +55,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
         ),
     ],
 )
-def test_a_students_command(tmp_path, attempt, arguments, status, said):
+def test_student_commands_work_without_unix_modules(tmp_path, attempt, arguments, status, said):
     shutil.copytree(TINY / "exercises", tmp_path / "exercises")
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")

@@ -69,7 +69,7 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages, browser, stem):
+def test_page_fits_the_width_of_a_phone(pages, browser, stem):
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert browser.js("document.documentElement.scrollWidth") == PHONE
     assert browser.js(WIDER) == []
@@ -82,12 +82,12 @@ def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages, browser, stem):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("stem", STEMS)
-def test_axe_finds_nothing_of_ours_against_wcag(pages, browser, stem, scheme):
+def test_page_has_no_accessibility_violations(pages, browser, stem, scheme):
     browser.open(pages / f"{stem}.html", PHONE, 844)
     assert accessibility_violations(browser, scheme, NBCONVERTS) == []
 
 
-def test_a_notebook_run_with_the_student_release_alone_answers_its_prediction_and_passes(
+def test_an_executed_notebook_shows_its_prediction_and_a_passed_check(
     pages,
 ):
     text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")

@@ -54,7 +54,7 @@ def check_outputs(first_exercise, tmp_path_factory):
     return [" ".join(output.data["text/plain"].split()) for _, output in outputs]
 
 
-def test_a_check_in_the_middle_judges_the_cells_that_have_run(
+def test_check_magic_judges_only_the_cells_that_have_run(
     check_outputs,
 ):
     text = check_outputs[0]
@@ -68,7 +68,7 @@ def test_a_check_in_the_middle_judges_the_cells_that_have_run(
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
-def test_after_all_cells_it_says_why_it_works_and_which_notebook_is_next(
+def test_check_magic_explains_a_passed_exercise_and_names_the_next_notebook(
     check_outputs, first_exercise
 ):
     text = check_outputs[2]

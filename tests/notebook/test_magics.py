@@ -86,7 +86,7 @@ def cell_texts(cell_outputs):
     return {name: output.get("text/plain", "") for name, output in cell_outputs.items()}
 
 
-def test_check_shows_the_text_of_course_check_with_its_hint_folded(cell_outputs):
+def test_check_magic_shows_the_report_with_a_folded_hint(cell_outputs):
     text, html = cell_outputs["check"]["text/plain"], cell_outputs["check"]["text/html"]
     assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
@@ -115,16 +115,16 @@ def test_check_shows_the_text_of_course_check_with_its_hint_folded(cell_outputs)
         ),
     ],
 )
-def test_a_command_is_about_its_exercise_in_the_saved_notebook(cell_texts, name, text):
+def test_magics_use_the_saved_notebook_of_the_loaded_exercise(cell_texts, name, text):
     assert text in cell_texts[name]
 
 
-def test_a_trace_names_its_lines_by_cells(cell_texts):
+def test_trace_magic_names_lines_by_cell(cell_texts):
     line = "cell 1, 6 return x.cumsum(0) / len(x) # <script>alert(1)</script>"
     assert line in " ".join(cell_texts["trace"].split())
 
 
-def test_every_next_command_is_one_of_a_cell(cell_outputs, cell_texts):
+def test_magics_suggest_only_commands_that_run_in_a_cell(cell_outputs, cell_texts):
     next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in cell_texts.items()}
     for name in ("hint", "trace", "plot", "check", "ask unsaved"):
         assert next_steps[name]
@@ -135,12 +135,12 @@ def test_every_next_command_is_one_of_a_cell(cell_outputs, cell_texts):
             assert not re.search(r"(?<!%)\bcourse (?:check|hint|trace|ask|status)\b", text)
 
 
-def test_the_random_numbers_of_a_student_are_left_alone(cell_texts):
+def test_magics_do_not_change_the_random_state_of_the_kernel(cell_texts):
     generator = torch.Generator().manual_seed(1)
     assert float(cell_texts["random"]) == torch.rand((), generator=generator).item()
 
 
-def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(cell_texts):
+def test_ask_magic_asks_about_the_saved_notebook_and_names_its_cells(cell_texts):
     questions, answers = cell_texts["ask"], cell_texts["answer"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions

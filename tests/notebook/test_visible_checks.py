@@ -23,12 +23,12 @@ def cumulative_mean(x: torch.Tensor) -> torch.Tensor:
     return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
 
 
-def test_right_answers_are_told_so(capsys):
+def test_right_answers_print_a_passing_report(capsys):
     check_notebook("running_mean", {"running_mean": cumulative_mean})
     assert capsys.readouterr().out.startswith("✓ 01 running mean")
 
 
-def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named():
+def test_wrong_answers_raise_an_error_that_contains_the_report():
     says = (
         r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\.."
         r"*hint: "
@@ -41,7 +41,7 @@ def test_wrong_answers_are_an_error_whose_text_is_the_report_with_what_is_named(
     assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts longer lines
 
 
-def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_path, monkeypatch):
+def test_a_function_that_uses_a_wrong_function_waits_for_it(tmp_path, monkeypatch):
     monkeypatch.chdir(REPOSITORY / "exercises" / "multi_head_attention")
     text = (REPOSITORY / "solutions" / "multi_head_attention" / "01_attention_scores.py").read_text(
         encoding="utf-8"
@@ -58,12 +58,12 @@ def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_p
         check_notebook("attention_scores", names)
 
 
-def test_what_is_not_defined_is_not_taken_from_elsewhere():
+def test_an_undefined_function_fails_its_check():
     with pytest.raises(VisibleCheckFailed):
         check_notebook("running_mean", {})
 
 
-def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, monkeypatch):
+def test_missing_recorded_answers_are_reported_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         VisibleCheckFailed, match=r"open it where the class repository has it, and run this"
@@ -72,11 +72,11 @@ def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, 
     assert raised.value._render_traceback_() == [str(raised.value)]
 
 
-def test_imported_functions_are_no_text_of_the_notebook():
+def test_source_of_excludes_imported_functions():
     assert source_of({"dedent": textwrap.dedent, "indent": textwrap.indent}) == NO_TEXT
 
 
-def test_the_text_of_a_class_below_an_expression_without_end_is_left_out(tmp_path, monkeypatch):
+def test_source_of_omits_a_class_after_a_deeply_nested_expression(tmp_path, monkeypatch):
     """Python's inspect walks the whole cell to find the class, and calls itself for each level."""
     cell = tmp_path / "cell.py"
     cell.write_text(f"def never():\n    return x{'()' * 900}\n\n\nclass Given:\n    pass\n")

@@ -50,7 +50,7 @@ def is_first(cell: dict) -> bool:
     return "load_magics" in "".join(cell["source"])
 
 
-def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder_without_engine):
+def test_a_notebook_without_the_engine_runs_and_says_how_to_install_it(folder_without_engine):
     notebook = nbformat.read(folder_without_engine / "01_running_mean.ipynb", as_version=4)
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
@@ -73,14 +73,14 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder_wi
     )
 
 
-def test_nbgraders_validate_takes_it_for_a_failure(folder_without_engine):
+def test_nbgrader_validate_reports_a_missing_engine_as_a_failure(folder_without_engine):
     validator = pytest.importorskip("nbgrader.validator").Validator()
     (failed,) = validator.validate(str(folder_without_engine / "01_running_mean.ipynb"))["failed"]
     assert failed["raw_error"] == SENTENCE
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_only_the_first_cell_and_the_visible_checks_need_it(path):
+def test_only_the_first_cell_and_the_visible_checks_use_the_engine(path):
     """A grader reads nothing of these cells, even without their metadata."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     original = read_notebook(json.dumps(notebook)).text
