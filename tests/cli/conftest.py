@@ -1,4 +1,4 @@
-"""What tests of commands share: a folder as a student has it."""
+"""Fixtures for tests of the `course` commands: a student's folder of the tiny course."""
 
 import shutil
 from pathlib import Path
@@ -10,13 +10,13 @@ from tests.make import TINY
 
 
 def one_line_of(text: str) -> str:
-    """Return a text with a single blank in place of each line break and run of blanks."""
+    """Return the text on one line, with each run of whitespace replaced by one space."""
     return " ".join(text.split())
 
 
 @pytest.fixture
 def student_copy(tmp_path: Path) -> Path:
-    """A folder as a student has it: course.yaml and exercises/, nothing else."""
+    """Return a student's folder: course.yaml and exercises/, without solutions or checks."""
     folder = tmp_path / "mine"
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
@@ -25,7 +25,9 @@ def student_copy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """An attempt of a command in this process, which has computed, must not be forked from it."""
+    """Run attempts in fresh processes: torch has already computed in this one, so it must not
+    fork.
+    """
     monkeypatch.setattr(
         "manyheads.box.without_namespaces.open_own_box", lambda meta=False: ProcessBox()
     )
@@ -33,5 +35,5 @@ def in_this_process(monkeypatch):
 
 @pytest.fixture
 def student_folder(student_copy, in_this_process):
-    """The student's folder, for a command that runs in this process."""
+    """Return a student's folder for commands that run in this process."""
     return student_copy

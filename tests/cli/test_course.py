@@ -1,7 +1,7 @@
 """Internal: two private helpers of `release`, whose output is on a terminal or in a wheel.
 
-The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command
-to run next.
+The `course` command as a user runs it: the exit status is 0, 1 or 2, and messages end with the
+command to run next.
 """
 
 import json
@@ -33,7 +33,7 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
 def all_commands(command, name="course"):
-    """Yield the name of the command and of each command below it."""
+    """Yield the name of a command and the names of its subcommands."""
     yield name
     for subname, subcommand in getattr(command, "commands", {}).items():
         yield from all_commands(subcommand, f"{name} {subname}")
@@ -44,9 +44,10 @@ def test_help_of_each_command_shows_an_example(tmp_path, command):
     completed = call_course(*command.split()[1:], "--help", cwd=tmp_path)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert re.search(rf"Example: {command}\b", one_line_of(completed.stdout)), completed.stdout
-    # an angle bracket begins HTML in Markdown, and once was not shown
-    folders = "with <student>/<assignment>/ folders"
-    assert command != "course grade" or folders in one_line_of(completed.stdout.replace("│", ""))
+    # typer renders help as Markdown, where <student> once vanished as an HTML tag
+    if command == "course grade":
+        text = one_line_of(completed.stdout.replace("│", ""))
+        assert "with <student>/<assignment>/ folders" in text
 
 
 def test_list_of_command_names_for_messages_is_complete():
@@ -62,7 +63,7 @@ def test_help_lists_only_student_commands_in_a_students_folder(student_copy):
     assert [panel for panel in panels if panel in student] == ["For students"]
     for command, is_for_students in (("check", True), ("hint", True), ("release", False)):
         assert (f" {command} " in student) is is_for_students
-    assert student.count("\n") < 24  # a screen
+    assert student.count("\n") < 24  # it fits on a small terminal
     assert [panel for panel in panels if panel in instructor] == [*panels]
 
 
@@ -80,19 +81,19 @@ def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(
 
 
 @pytest.mark.parametrize(
-    ("command", "says", "next_step"),
+    ("command", "message", "next_step"),
     [
         pytest.param(
             "status",
             "no course.yaml in",
             "change to the course's folder, then: course status",
-            id="no course",
+            id="a folder without a course",
         ),
         pytest.param(
             "status --course nowhere",
             "cannot be read",
             "change to the course's folder, then: course status",
-            id="no such course",
+            id="a course folder that does not exist",
         ),
         pytest.param(
             f"check median --course {TINY}",
@@ -110,31 +111,31 @@ def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(
             f"collect nowhere.zip --course {TINY}",
             "nowhere.zip does not exist",
             "course collect DOWNLOAD --out submitted",
-            id="no such download",
+            id="a download that does not exist",
         ),
         pytest.param(
             f"collect . --out in --course {TINY}",
             "in is in ., which is read",
             "give --out a folder elsewhere",
-            id="a folder that is read",
+            id="an output folder inside the input folder",
         ),
         pytest.param(
             f"collect x.zip --roster none.csv --course {TINY}",
             "none.csv cannot be read (No such file or directory)",
             "put it there, or give another in course.yaml (roster: FILE) or by --roster",
-            id="no such roster",
+            id="a roster that does not exist",
         ),
         pytest.param(
             f"release --gradescope x.zip --assignment hw9 --course {TINY}",
             "there is no assignment 'hw9'; there are: averages",
             "course status",
-            id="no such assignment for Gradescope",
+            id="an unknown assignment for Gradescope",
         ),
         pytest.param(
             f"release --torch-index https://example.org --course {TINY}",
             "--torch-index is Gradescope's",
             "course release --gradescope OUT.zip with it",
-            id="Gradescope's option alone",
+            id="an option that needs --gradescope",
         ),
         pytest.param(
             f"release running_mean --gradescope x.zip --course {TINY}",
@@ -144,11 +145,13 @@ def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(
         ),
     ],
 )
-def test_wrong_usage_exits_with_2_and_suggests_the_next_command(tmp_path, command, says, next_step):
+def test_wrong_usage_exits_with_2_and_suggests_the_next_command(
+    tmp_path, command, message, next_step
+):
     completed = call_course(*command.split(), cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr.startswith("course: ")
-    assert says in completed.stderr
+    assert message in completed.stderr
     assert completed.stderr.endswith(f"Next: {next_step}\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -183,9 +186,9 @@ def test_grade_without_bubblewrap_says_how_to_install_it(run_course, tiny_copy, 
 def test_check_and_status_name_the_first_step_if_nothing_is_started(run_course, student_copy):
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert (check.returncode, check.stderr) == (0, "")
-    welcome, where, *_, next_step = check.stdout.splitlines()
+    welcome, location, *_, next_step = check.stdout.splitlines()
     assert welcome.startswith("Welcome to Averages: one exercise.")
-    assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
+    assert location.startswith(f"Open {SCRIPT} (or the notebook beside it)")
     assert next_step.startswith("Next: course check running_mean")
     assert status.returncode == 0
     assert (
@@ -215,17 +218,17 @@ def test_release_writes_identical_files_in_every_process(run_course, tiny_copy):
 
 @pytest.mark.journey
 def test_verify_lists_every_claim_and_reports_a_broken_one(run_course, tiny_copy):
-    elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
+    no_command = {"PATH": os.defpath}  # verify must also work if `course` is not on PATH
     assert run_course("release", cwd=tiny_copy).returncode == 0
-    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
+    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=no_command)
     assert (sound.returncode, sound.stderr) == (0, "")
     *lines, last = sound.stdout.splitlines()
     marks = {line.endswith("nothing to ask"): line[0] for line in lines}
-    assert marks == {False: "✓", True: "·"}, "what asked nothing does not hold, nor is it broken"
+    assert marks == {False: "✓", True: "·"}, "a claim without cases neither holds nor is broken"
     assert last == "Every claim holds."
-    (called,) = [line for line in lines if "passes `" in line and "course check` " in line]
+    (command_claim,) = [line for line in lines if "passes `" in line and "course check` " in line]
     points = next(line for line in lines if line.startswith("✓ points"))
-    assert called.index("3 of 3") == points.index("1 of 1"), "one column"
+    assert command_claim.index("3 of 3") == points.index("1 of 1"), "the counts are aligned"
     (tiny_copy / SCRIPT).write_text("edited\n")
     broken = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
     assert (broken.returncode, broken.stderr) == (1, "")
@@ -253,7 +256,8 @@ def test_grade_writes_a_result_for_each_student_and_a_table(run_course, tiny_cop
     assert [entry["path"] for entry in entries] == ["'d\\ne'", "eve/averages/running_mean (1).py"]
     results = read_results(out)
     scores = {result.student: result.score for result in results}
-    assert scores == {"ada": 4, "ben": 2, "[bold]c": 2, "eve": None}  # eve's file is not read
+    # eve's file has another name, and is not graded
+    assert scores == {"ada": 4, "ben": 2, "[bold]c": 2, "eve": None}
     origins = {(result.seed, result.isolation, result.device) for result in results}
     assert origins == {(7, "namespaces", "cpu")}
     lines = completed.stdout.replace("│", " ").splitlines()
@@ -284,9 +288,9 @@ def test_a_missing_package_is_reported_with_the_command_that_installs_it(
 
 def test_progress_without_a_terminal_is_printed_as_lines_on_stderr(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
-    with _steps_shown(2) as one_more, _steps_shown(0):  # nothing is written about no steps
-        one_more()
-        one_more()
+    with _steps_shown(2) as finish_step, _steps_shown(0):  # nothing is printed for 0 steps
+        finish_step()
+        finish_step()
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.partition(",")[0] for line in err.splitlines()] == [
@@ -297,13 +301,13 @@ def test_progress_without_a_terminal_is_printed_as_lines_on_stderr(monkeypatch, 
 
 
 def test_placeholders_left_in_student_files_are_reported():
-    text = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
-    handed_over = {
+    script = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
+    released_files = {
         "course.yaml": b"title: Averages\n",
-        "exercises/averages/02_mean.py": text,
-        "engine.whl": b"FILL:",
+        "exercises/averages/02_mean.py": script,
+        "engine.whl": b"FILL:",  # not a file that students read
     }
-    assert _still_to_fill(handed_over) == (
+    assert _still_to_fill(released_files) == (
         "Students will read FILL: in 2 lines, the first in exercises/averages/02_mean.py. "
         "Next: course verify, which lists what is to be filled"
     )
@@ -313,8 +317,9 @@ def test_placeholders_left_in_student_files_are_reported():
 def test_release_does_not_print_warnings_raised_by_mutants(run_course, tiny_copy):
     solution = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     bank = tiny_copy / "grader" / "misconceptions" / "running_mean.py"
-    divides = "    numpy.ones(1) / numpy.array([1.0])\n"
-    make.replace(solution, "    return x.cumsum(0)", f"{divides}    return x.cumsum(0)")
+    # in the mutant the divisor is 0, for which numpy prints a warning
+    division = "    numpy.ones(1) / numpy.array([1.0])\n"
+    make.replace(solution, "    return x.cumsum(0)", f"{division}    return x.cumsum(0)")
     make.replace(solution, "import torch\n", "import numpy\nimport torch\n")
     edits = '{COUNTS: "len(x)", "array([1.0])": "array([0.0])"}'
     make.replace(bank, '"len(x)", replacing=COUNTS', edits)
@@ -323,20 +328,25 @@ def test_release_does_not_print_warnings_raised_by_mutants(run_course, tiny_copy
 
 
 MEAN = "def running_mean(x):\n    return x\n"
-READS_A_LINE = (
+# a reader with a pipe of 4 KiB that ends after one line
+READ_ONE_LINE = (
     f"| {sys.executable} -c 'import fcntl; fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 4096); input()'"
 )
 
 
 @pytest.fixture
 def two_submissions(tmp_path: Path) -> Path:
+    """Write the submissions of two students; return the folder."""
     return hand_in(tmp_path / "in", dict.fromkeys(("ada", "bela"), MEAN))
 
 
 def grade_in_a_shell(
     tiny: Path, submitted: Path, out: Path, prefix: str = "", after: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run `course grade` in a shell, with this before it and after it."""
+    """Run `course grade` in a shell.
+
+    prefix and after: text of the command line before and after `course grade`.
+    """
     options = f"--out {out} --jobs 1 --no-lines --seed 0"
     line = f"{prefix}{sys.executable} -m manyheads grade {submitted} {options} {after}"
     return run("bash", "-o", "pipefail", "-c", line, cwd=tiny)
@@ -344,7 +354,7 @@ def grade_in_a_shell(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for one result and not for two."""
+    """Mount a file system of 8 KiB, which has room for one result and not for two."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -379,7 +389,7 @@ def test_grade_on_a_full_disk_reports_it_and_leaves_no_partial_file(
 
 
 @pytest.mark.parametrize(
-    ("after", "says"),
+    ("after", "message"),
     [
         (
             ">&-",
@@ -398,21 +408,23 @@ def test_grade_on_a_full_disk_reports_it_and_leaves_no_partial_file(
     ],
 )
 def test_grade_reports_a_closed_or_full_standard_output(
-    tiny_copy, two_submissions, tmp_path, after, says
+    tiny_copy, two_submissions, tmp_path, after, message
 ):
     completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "out", after=after)
-    assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, says)
+    assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, message)
 
 
-@pytest.mark.parametrize("after", ["| true", READS_A_LINE], ids=["none of it", "a line"])
+@pytest.mark.parametrize(
+    "after", ["| true", READ_ONE_LINE], ids=["reads nothing", "reads one line"]
+)
 def test_grade_ends_silently_if_nothing_reads_its_output(tiny_copy, tmp_path, after):
-    """The output is longer than the pipe: otherwise it may all be written before the reader
+    """The output of 200 students is longer than the pipe, so grade still writes when the reader
     ends.
     """
     students = (f"{number:_>60}" for number in range(200))
     submitted = hand_in(tmp_path / "in", dict.fromkeys(students, MEAN))
     completed = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
-    assert completed.returncode == 141
+    assert completed.returncode == 141  # 128 + SIGPIPE
     assert "course: " not in completed.stderr
     assert "Traceback" not in completed.stderr
 
@@ -428,11 +440,11 @@ def test_check_ends_silently_if_nothing_reads_its_output(student_copy, options):
 def test_grade_reports_a_file_where_a_folder_is_needed(tiny_copy, two_submissions, tmp_path):
     (tmp_path / "file").write_text("")
     completed = grade_in_a_shell(tiny_copy, two_submissions, tmp_path / "file" / "out")
-    says = (
+    message = (
         f"course: {tmp_path}/file/out: Not a directory: move it elsewhere, or name another "
         "place. Next: ls -l\n"
     )
-    assert (completed.returncode, completed.stderr) == (2, says)
+    assert (completed.returncode, completed.stderr) == (2, message)
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
@@ -448,18 +460,20 @@ def test_grade_refuses_to_run_as_the_only_user_of_a_namespace(tiny_copy, two_sub
 
 
 @pytest.mark.parametrize(
-    ("name", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")]
+    ("export_format", "path_in_out"), [("csv", ""), ("gradescope", "ada/averages/results.json")]
 )
-def test_export_to_a_full_disk_keeps_the_previous_file(small_disk, tmp_path, name, below):
+def test_export_to_a_full_disk_keeps_the_previous_file(
+    small_disk, tmp_path, export_format, path_in_out
+):
     exercise = make.exercise("running_mean", score=1, max_score=4)
     write_result(make.result("ada", exercise), tmp_path / "results")
-    written = small_disk / "grades" / below
-    written.parent.mkdir(parents=True, exist_ok=True)
-    written.write_text("as it was\n")
+    previous = small_disk / "grades" / path_in_out
+    previous.parent.mkdir(parents=True, exist_ok=True)
+    previous.write_text("as it was\n")
     (small_disk / "filler").write_bytes(bytes(4096))
-    options = ("--format", name, "--out", small_disk / "grades")
+    options = ("--format", export_format, "--out", small_disk / "grades")
     completed = call_course("export", "results", *options, cwd=tmp_path)
-    assert (completed.returncode, written.read_text()) == (2, "as it was\n")
+    assert (completed.returncode, previous.read_text()) == (2, "as it was\n")
     assert (
         "cannot be written (No space left on device). Next: give --out another path"
     ) in completed.stderr

@@ -1,7 +1,7 @@
 """Internal: it compares what `check` returns with the lines that a stub hides.
 
-What students and programs are told of an attempt holds nothing of a solution, whatever stands in
-the file.
+Reports on an attempt contain no line of the solution and no row of expected numbers, whatever the
+attempt is.
 """
 
 import re
@@ -33,15 +33,15 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 @cache
 def course_and_hidden_lines() -> tuple[Course, Lines]:
-    """The course with its solutions, and what may not be told of it."""
+    """Return the course with its solutions, and the lines that students may not see."""
     course = load_course(REPOSITORY)
     return course, hidden_lines(course)
 
 
 @cache
-def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
-    """Every two numbers that stand side by side in what the reference returns to a recorded call,
-    to three digits.
+def expected_number_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
+    """Return all pairs of adjacent numbers in the outputs of the reference for the recorded calls,
+    as text with three digits.
     """
     pairs: set[tuple[str, str]] = set()
     runner = LocalRecordingRunner(namespace_of(exercise.solution))
@@ -53,20 +53,21 @@ def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
     return frozenset((a, b) for a, b in pairs if "." in a and "." in b)
 
 
-def strings(report: object) -> Iterator[str]:
-    """Every text in what is told."""
+def strings_in(report: object) -> Iterator[str]:
+    """Yield every string in a report, which is nested dictionaries and lists."""
     if isinstance(report, str):
         yield report
     elif isinstance(report, dict | list):
         for inner in report.values() if isinstance(report, dict) else report:
-            yield from strings(inner)
+            yield from strings_in(inner)
 
 
 def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
-    """What is hidden of what is told, and not the student's own: lines of code, and rows of
-    expected numbers.
+    """Return the lines of the solution and the pairs of expected numbers in a report.
+
+    Text that is also in the source of the attempt does not count.
     """
-    hidden, texts = course_and_hidden_lines()[1], list(strings(report))
+    hidden, texts = course_and_hidden_lines()[1], list(strings_in(report))
     normalised_report, normalised_source = (
         _normalised_text("\n".join(texts)),
         _normalised_text(source),
@@ -81,17 +82,18 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
         if text not in source:
             numbers = [f"{float(number):.3g}" for number in NUMBER.findall(text)]
             pairs.update(pairwise(numbers))
-    return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
+    return lines | {" ".join(pair) for pair in pairs & expected_number_pairs(exercise)}
 
 
-def hidden_of(exercise: Exercise) -> Exercise:
-    """The same exercise, with its solution."""
+def with_solution(exercise: Exercise) -> Exercise:
+    """Return the same exercise of the course with solutions."""
     return next(e for e in course_and_hidden_lines()[0].exercises if e.id == exercise.id)
 
 
 def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
-    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the
-    third is nearly the answer.
+    """Return what `course check --json`, `course trace` and hints say about the saved attempt.
+
+    The third hint is left out: it may nearly give the answer.
     """
     attempt = read_own_attempt(course, exercise)
     source, result = attempt.source, checked(Checks(course, box), attempt)
@@ -102,32 +104,34 @@ def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
         [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
     ]
     if not source.text.startswith("mutant = "):
-        followed = follow(
+        trace_result = follow(
             box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
         )
-        for example, traced in followed.traced_examples:
+        for example, traced in trace_result.traced_examples:
             call = explain_example(example, traced, source)
             codes = [getattr(entry, "code", "") for entry in call.entries]
             report.append([call.returned, call.raised, *codes])
     return report
 
 
-def found_in(
+def leaks_of_attempts(
     course: Course, exercise: Exercise, paths: list[Path], box: Box
 ) -> dict[str, set[str]]:
-    """What is given away of each of these attempts."""
+    """Return what the reports on these attempts give away, by exercise and file."""
     leaks: dict[str, set[str]] = {}
     for path in paths:
         source = path.read_text(encoding="utf-8")
         exercise.script.write_text(source, encoding="utf-8")
-        if leak := given_away(hidden_of(exercise), source, student_report(course, exercise, box)):
+        if leak := given_away(
+            with_solution(exercise), source, student_report(course, exercise, box)
+        ):
             leaks[f"{exercise.id}/{path.name}"] = leak
     return leaks
 
 
 @pytest.fixture
 def class_copy(tmp_path: Path) -> Course:
-    """The real course as a student has it."""
+    """Return a student's copy of the real course, without solutions."""
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "class" / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path / "class")
     return load_course(tmp_path / "class")
@@ -136,10 +140,10 @@ def class_copy(tmp_path: Path) -> Course:
 def test_given_away_detects_solution_lines_and_rows_of_expected_numbers():
     exercise = course_and_hidden_lines()[0].exercises[0]
     line = next(line for line, _ in course_and_hidden_lines()[1].values() if len(line) > 40)
-    row = " ".join(next(iter(expected_pairs(exercise))))
+    row = " ".join(next(iter(expected_number_pairs(exercise))))
     for leak in (line, f"expected [{row}]"):
         assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})
-    # which the student wrote
+    # a line that the student wrote is no leak
     assert not given_away(exercise, line, {"exercises": [{"code": line}]})
 
 
@@ -147,7 +151,10 @@ def test_reports_on_a_sample_of_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
             assert (
-                found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+                leaks_of_attempts(
+                    class_copy, exercise, with_solution(exercise).wrong_attempts()[:2], box
+                )
+                == {}
             )
 
 
@@ -157,4 +164,9 @@ def test_reports_on_a_sample_of_wrong_attempts_reveal_no_solution(class_copy):
 def test_reports_on_all_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
-            assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts(), box) == {}
+            assert (
+                leaks_of_attempts(
+                    class_copy, exercise, with_solution(exercise).wrong_attempts(), box
+                )
+                == {}
+            )
