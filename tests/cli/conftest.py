@@ -24,7 +24,7 @@ def student_copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
+def attempts_in_new_processes(monkeypatch):
     """Run attempts in fresh processes: torch has already computed in this one, so it must not
     fork.
     """
@@ -34,6 +34,6 @@ def in_this_process(monkeypatch):
 
 
 @pytest.fixture
-def student_folder(student_copy, in_this_process):
+def student_copy_in_process(student_copy, attempts_in_new_processes):
     """Return a student's folder for commands that run in this process."""
     return student_copy

@@ -62,7 +62,7 @@ def late_result(student, **fields):
 
 
 @pytest.fixture
-def decided_course(tmp_path):
+def course_with_decisions(tmp_path):
     """Write a course with an overrides.yaml and the results of five students; return its folder."""
     (tmp_path / "course.yaml").write_text(COURSE)
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)
@@ -95,7 +95,7 @@ def output_words(completed):
     return one_line_of(completed.stdout + completed.stderr)
 
 
-@pytest.mark.usefixtures("decided_course")
+@pytest.mark.usefixtures("course_with_decisions")
 def test_csv_export_has_final_scores_and_the_decisions_behind_them(export):
     rows = rows_of(export("csv"))
     sums = dict.fromkeys(SCORES, 0.0)
@@ -113,7 +113,7 @@ def test_csv_export_has_final_scores_and_the_decisions_behind_them(export):
     assert all("excused: counts for nothing" in row["decided"] for row in dara_rows)
 
 
-@pytest.mark.usefixtures("decided_course")
+@pytest.mark.usefixtures("course_with_decisions")
 @pytest.mark.parametrize(
     ("export_format", "heading", "dara_score", "excuse_note"),
     [
@@ -138,13 +138,15 @@ def test_gradebook_exports_scale_scores_to_all_points_and_print_decisions_on_std
     ("export_format", "has_bom"), [("csv", True), ("canvas", False), ("moodle", False)]
 )
 def test_only_the_csv_export_begins_with_a_byte_order_mark(
-    export, decided_course, export_format, has_bom
+    export, course_with_decisions, export_format, has_bom
 ):
     assert export(export_format, "--out", "grades.csv").returncode == 0
-    assert (decided_course / "grades.csv").read_bytes().startswith(codecs.BOM_UTF8) is has_bom
+    assert (course_with_decisions / "grades.csv").read_bytes().startswith(
+        codecs.BOM_UTF8
+    ) is has_bom
 
 
-def test_gradescope_export_omits_the_score_of_an_excused_student(export, decided_course):
+def test_gradescope_export_omits_the_score_of_an_excused_student(export, course_with_decisions):
     completed = export("gradescope", "--out", "files")
     assert completed.returncode == 0
     assert (
@@ -152,7 +154,9 @@ def test_gradescope_export_omits_the_score_of_an_excused_student(export, decided
         "entered. Next: "
     ) in completed.stderr
     ada, dara = (
-        json.loads((decided_course / "files" / student / "averages" / "results.json").read_text())
+        json.loads(
+            (course_with_decisions / "files" / student / "averages" / "results.json").read_text()
+        )
         for student in ("ada", "dara")
     )
     assert ada["score"] == 7.2
@@ -161,14 +165,14 @@ def test_gradescope_export_omits_the_score_of_an_excused_student(export, decided
     assert "excused: counts for nothing" in dara["output"]
 
 
-def test_report_shows_decisions_in_the_terminal_and_on_its_pages(run_here, decided_course):
+def test_report_shows_decisions_in_the_terminal_and_on_its_pages(run_here, course_with_decisions):
     completed = run_here("report", "results", "--students")
     assert completed.returncode == 0, completed.stderr
     lines = [line.split() for line in completed.stdout.splitlines()]
     assert ["chen", "2.4*", "ex", "2.4/4"] in [line[:4] for line in lines]
     assert ["dara", "ex", "ex", "0/0"] in [line[:4] for line in lines]
     assert f"decided: ada: Averages: {LATE} (9 → 7.2)" in completed.stdout
-    pages = decided_course / "results" / "report"
+    pages = course_with_decisions / "results" / "report"
     index, ada = ((pages / name).read_text() for name in ("index.html", "students/ada.html"))
     assert "Dates and decisions" in index
     assert f"<td>{LATE} (9 → 7.2)</td>" in index
@@ -177,10 +181,10 @@ def test_report_shows_decisions_in_the_terminal_and_on_its_pages(run_here, decid
     assert "Dr. X" not in ada  # students do not see who decided
 
 
-def test_feedback_shows_excused_instead_of_points(run_here, decided_course):
+def test_feedback_shows_excused_instead_of_points(run_here, course_with_decisions):
     assert run_here("feedback", "results", "--out", "home").returncode == 0
     chen, dara = (
-        decided_course / "home" / "feedback" / name / "averages" for name in ("chen", "dara")
+        course_with_decisions / "home" / "feedback" / name / "averages" for name in ("chen", "dara")
     )
     assert "| 02 The median | excused |" in (chen / "averages.md").read_text()
     assert '<span class="points">excused</span>' in (chen / "averages.html").read_text()
@@ -189,11 +193,11 @@ def test_feedback_shows_excused_instead_of_points(run_here, decided_course):
     assert text.count(" | excused |") == 2
 
 
-def test_export_includes_a_roster_student_who_handed_in_nothing(export, decided_course):
-    (decided_course / "overrides.yaml").write_text(
+def test_export_includes_a_roster_student_who_handed_in_nothing(export, course_with_decisions):
+    (course_with_decisions / "overrides.yaml").write_text(
         "- {student: zoe, exercise: median, score: 5, comment: on paper}\n"
     )
-    (decided_course / "roster.csv").write_text("id\nada\nzoe\n")
+    (course_with_decisions / "roster.csv").write_text("id\nada\nzoe\n")
     assert "there is no student 'zoe'" in export("csv").stderr
     rows = rows_of(export("csv", "--roster", "roster.csv"))
     zoe_rows = [row for row in rows if row["student"] == "zoe"]
@@ -203,10 +207,10 @@ def test_export_includes_a_roster_student_who_handed_in_nothing(export, decided_
     ]
 
 
-def test_report_and_export_use_the_roster_named_in_course_yaml(run_here, decided_course):
-    (decided_course / "overrides.yaml").unlink()
-    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    (decided_course / "roster.csv").write_text("id\nada\nzoe\n")
+def test_report_and_export_use_the_roster_named_in_course_yaml(run_here, course_with_decisions):
+    (course_with_decisions / "overrides.yaml").unlink()
+    (course_with_decisions / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (course_with_decisions / "roster.csv").write_text("id\nada\nzoe\n")
     assert "Handed in nothing: 1 of 2 on the roster: zoe" in run_here("report", "results").stdout
     assert "zoe" in run_here("export", "results", "--format", "canvas").stdout
 
@@ -220,19 +224,19 @@ def test_report_and_export_use_the_roster_named_in_course_yaml(run_here, decided
     ],
 )
 def test_roster_none_disables_an_unusable_roster_from_course_yaml(
-    run_here, decided_course, command, roster, ending
+    run_here, course_with_decisions, command, roster, ending
 ):
-    (decided_course / "overrides.yaml").unlink()
-    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (course_with_decisions / "overrides.yaml").unlink()
+    (course_with_decisions / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     if roster:
-        (decided_course / "roster.csv").write_text(roster)
+        (course_with_decisions / "roster.csv").write_text(roster)
     assert run_here(command, "results").stderr.endswith(ending)
     assert run_here(command, "results", "--roster", "none").returncode == 0
 
 
-def test_section_option_limits_report_export_and_feedback(run_here, export, decided_course):
-    (decided_course / "overrides.yaml").unlink()
-    (decided_course / "roster.csv").write_text(
+def test_section_option_limits_report_export_and_feedback(run_here, export, course_with_decisions):
+    (course_with_decisions / "overrides.yaml").unlink()
+    (course_with_decisions / "roster.csv").write_text(
         "id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n"
     )
     assert run_here("report", "results", "--roster", "roster.csv").returncode == 0
@@ -241,14 +245,16 @@ def test_section_option_limits_report_export_and_feedback(run_here, export, deci
     lines = [line.split()[0] for line in completed.stdout.splitlines() if "/10" in line]
     assert lines == ["b", "chen", "zoe"], "bela is b's account on GitHub"
     assert "Handed in nothing: 1 of 3 on the roster: Zoe\n" in completed.stdout
-    pages = decided_course / "results" / "report"
+    pages = course_with_decisions / "results" / "report"
     index = (pages / "index.html").read_text()
     assert "Zoe" in index
     assert "ada" not in index  # who is in section A
     assert (pages / "students" / "ada.html").exists(), "pages of other sections stay"
     assert {row["student"] for row in rows_of(export("csv", *section))} == {"b", "chen", "zoe"}
     assert run_here("feedback", "results", *section).returncode == 0
-    assert sorted(path.name for path in (decided_course / "home" / "feedback").iterdir()) == [
+    assert sorted(
+        path.name for path in (course_with_decisions / "home" / "feedback").iterdir()
+    ) == [
         "b",
         "chen",
     ]
@@ -281,27 +287,29 @@ def test_section_option_limits_report_export_and_feedback(run_here, export, deci
     ],
 )
 def test_report_refuses_an_unusable_section_or_roster_in_one_line(
-    run_here, decided_course, options, message
+    run_here, course_with_decisions, options, message
 ):
-    (decided_course / "overrides.yaml").unlink()
-    (decided_course / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
-    (decided_course / "twice.csv").write_text("id,github\nbela,Chen\n")
+    (course_with_decisions / "overrides.yaml").unlink()
+    (course_with_decisions / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
+    (course_with_decisions / "twice.csv").write_text("id,github\nbela,Chen\n")
     completed = run_here("report", "results", *options.split())
     assert (completed.returncode, completed.stdout) == (2, "")
     assert completed.stderr == f"course: {message}\n"
 
 
 def test_report_prints_one_line_for_the_same_decision_about_several_students(
-    run_here, decided_course
+    run_here, course_with_decisions
 ):
-    (decided_course / "overrides.yaml").unlink()
+    (course_with_decisions / "overrides.yaml").unlink()
     output = run_here("report", "results").stdout
     (line,) = [line for line in output.splitlines() if line.startswith("decided: ")]
     assert line == f"decided: =ewa, ada, bela, chen, dara: Averages: {LATE} (9 → 7.2)"
 
 
-def test_export_without_course_yaml_warns_that_no_decision_is_applied(export, decided_course):
-    (decided_course / "course.yaml").unlink()
+def test_export_without_course_yaml_warns_that_no_decision_is_applied(
+    export, course_with_decisions
+):
+    (course_with_decisions / "course.yaml").unlink()
     completed = export("csv")
     assert "ada,averages,mean,3,4" in completed.stdout
     assert completed.stderr.startswith(
@@ -309,16 +317,18 @@ def test_export_without_course_yaml_warns_that_no_decision_is_applied(export, de
     )
 
 
-def test_export_finds_the_course_beside_the_results_folder(decided_course, tmp_path_factory):
+def test_export_finds_the_course_beside_the_results_folder(course_with_decisions, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     completed = call_course(
-        "export", decided_course / "results", "--format", "canvas", cwd=elsewhere
+        "export", course_with_decisions / "results", "--format", "canvas", cwd=elsewhere
     )
     assert "\nada,,,ada,,7.2\n" in completed.stdout
 
 
-def test_report_suggests_collect_once_if_a_submission_time_is_unknown(run_here, decided_course):
-    write_result(late_result("ada", handed_in=None), decided_course / "results")
+def test_report_suggests_collect_once_if_a_submission_time_is_unknown(
+    run_here, course_with_decisions
+):
+    write_result(late_result("ada", handed_in=None), course_with_decisions / "results")
     output = output_words(run_here("report", "results"))
     assert (
         "none of them counts as late: ada. Next: a score in "
@@ -328,21 +338,23 @@ def test_report_suggests_collect_once_if_a_submission_time_is_unknown(run_here, 
     assert output.count("course collect") == 1
 
 
-def test_overrides_command_lists_decisions_and_refuses_an_incomplete_row(run_here, decided_course):
+def test_overrides_command_lists_decisions_and_refuses_an_incomplete_row(
+    run_here, course_with_decisions
+):
     completed = run_here("overrides")
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.startswith(
         "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
     assert "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill 2 chen" in output_words(completed)
-    (decided_course / "overrides.yaml").write_text("- {student: ada}")
+    (course_with_decisions / "overrides.yaml").write_text("- {student: ada}")
     completed = run_here("overrides")
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "overrides.yaml:1: a row has one of" in completed.stderr
 
 
-def test_overrides_command_reports_an_unknown_student(run_here, decided_course):
-    with (decided_course / "overrides.yaml").open("a") as file:
+def test_overrides_command_reports_an_unknown_student(run_here, course_with_decisions):
+    with (course_with_decisions / "overrides.yaml").open("a") as file:
         file.write("- {student: belaa, exercise: mean, score: 1}\n")
     completed = run_here("overrides")
     assert completed.returncode == 2
@@ -353,24 +365,28 @@ def test_overrides_command_reports_an_unknown_student(run_here, decided_course):
 
 
 def test_overrides_command_without_results_compares_students_with_the_roster(
-    run_here, decided_course
+    run_here, course_with_decisions
 ):
-    shutil.rmtree(decided_course / "results")
+    shutil.rmtree(course_with_decisions / "results")
     completed = run_here("overrides")
     assert completed.returncode == 0
     assert "Whether these students exist is not known here, without a roster" in completed.stdout
-    (decided_course / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
-    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (course_with_decisions / "roster.csv").write_text("id\nada\nbela\nchen\ndara\n")
+    (course_with_decisions / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     completed = run_here("overrides")
     assert completed.returncode == 2
     assert "there is no student '=ewa'" in output_words(completed)
 
 
-def test_overrides_command_refuses_a_group_and_names_its_members(run_here, decided_course):
-    (decided_course / "roster.csv").write_text("id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n")
-    (decided_course / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
-    (decided_course / "submitted" / "red").mkdir(parents=True)
-    (decided_course / "overrides.yaml").write_text("- {student: red, exercise: mean, score: 1}\n")
+def test_overrides_command_refuses_a_group_and_names_its_members(run_here, course_with_decisions):
+    (course_with_decisions / "roster.csv").write_text(
+        "id,group\nada,red\nbela,red\nchen,\ndara,\n=ewa,\n"
+    )
+    (course_with_decisions / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (course_with_decisions / "submitted" / "red").mkdir(parents=True)
+    (course_with_decisions / "overrides.yaml").write_text(
+        "- {student: red, exercise: mean, score: 1}\n"
+    )
     completed = run_here("overrides")
     assert completed.returncode == 2
     assert (
@@ -394,13 +410,13 @@ CONTROL_CHARACTERS = r"""
     ],
 )
 def test_outputs_remove_control_characters_from_names_and_comments(
-    run_here, decided_course, command
+    run_here, course_with_decisions, command
 ):
-    (decided_course / "overrides.yaml").write_text(CONTROL_CHARACTERS)
+    (course_with_decisions / "overrides.yaml").write_text(CONTROL_CHARACTERS)
     row = "ada,\u202eLovelace\x1b]0;title\x07 محمد\u200cرضا,A\x1b[1m\u2028B\n"
-    (decided_course / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
+    (course_with_decisions / "roster.csv").write_text(f"id,name,section\n{row}", encoding="utf-8")
     completed = run_here(*command.split())
-    pages = decided_course.glob("results/report/**/*.html")
+    pages = course_with_decisions.glob("results/report/**/*.html")
     output = completed.stdout + completed.stderr + "".join(page.read_text() for page in pages)
     assert "ada" in output
     controls = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
@@ -437,7 +453,7 @@ NO_DIVISION = Diagnosed(
 
 
 @pytest.fixture
-def two_assignments(tmp_path):
+def two_assignment_course(tmp_path):
     """Write a course whose assignments are not in the alphabetical order of their ids."""
     (tmp_path / "course.yaml").write_text(TWO_ASSIGNMENTS)
     (tmp_path / "overrides.yaml").write_text(BY_HAND)
@@ -469,7 +485,7 @@ def assert_in_order(text, titles):
     assert [id_ for id_ in IDS if id_ in text] == []
 
 
-@pytest.mark.usefixtures("two_assignments")
+@pytest.mark.usefixtures("two_assignment_course")
 @pytest.mark.parametrize(
     ("command", "titles"),
     [
@@ -486,20 +502,20 @@ def test_terminal_output_shows_titles_in_course_order(run_here, command, titles)
         assert max(map(len, completed.stdout.splitlines())) <= 80
 
 
-def test_pages_and_feedback_show_titles_in_course_order(run_here, two_assignments):
+def test_pages_and_feedback_show_titles_in_course_order(run_here, two_assignment_course):
     assert run_here("report", "results").returncode == 0
-    pages = two_assignments / "results" / "report"
+    pages = two_assignment_course / "results" / "report"
     for page in (pages / "index.html", pages / "students" / "ben.html"):
         assert_in_order(visible_text(page), ["Adding up", "Subtotals", "The middle", "The mean"])
     assert run_here("feedback", "results").returncode == 0
     for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
-        folder = two_assignments / "home" / "feedback" / "ben" / name
+        folder = two_assignment_course / "home" / "feedback" / "ben" / name
         markdown = (folder / f"{name}.md").read_text()
         assert [title for title in titles if title not in markdown] == []
         assert_in_order(visible_text(folder / f"{name}.html"), [])
 
 
-@pytest.mark.usefixtures("two_assignments")
+@pytest.mark.usefixtures("two_assignment_course")
 @pytest.mark.parametrize(
     ("command", "name", "shown", "hidden"),
     [
@@ -520,21 +536,21 @@ def test_assignment_option_limits_the_output_to_one_assignment(
     assert hidden not in completed.stdout
 
 
-def test_collect_for_one_assignment_counts_the_files_it_leaves_out(run_here, two_assignments):
-    folder = two_assignments / "download" / "ada"
+def test_collect_for_one_assignment_counts_the_files_it_leaves_out(run_here, two_assignment_course):
+    folder = two_assignment_course / "download" / "ada"
     folder.mkdir(parents=True)
     for name in ("01_one_total.py", "01_one_mean.py"):
         (folder / name).write_text("def f():\n    pass\n")
     completed = run_here("collect", "download", "--assignment", "adding")
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert "note: of other assignments, and left out: 1\n" in completed.stdout
-    submitted = two_assignments / "submitted"
+    submitted = two_assignment_course / "submitted"
     collected = [path.relative_to(submitted).as_posix() for path in submitted.glob("*/*/*.py")]
     assert collected == ["ada/z_sums/01_one_total.py"]
 
 
 @pytest.fixture
-def results_of_two(tmp_path):
+def results_of_two_students(tmp_path):
     """Write the results of ada, whose attempt is right, and ben, whose attempt is wrong."""
     shutil.copy(TINY / "course.yaml", tmp_path)
     for student, score in (("ada", 2.0), ("ben", 0.0)):
@@ -545,7 +561,7 @@ def results_of_two(tmp_path):
 
 
 def test_report_prints_class_totals_student_rows_and_the_path_of_its_pages(
-    run_here, results_of_two
+    run_here, results_of_two_students
 ):
     completed = run_here("report", "results")
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -555,18 +571,22 @@ def test_report_prints_class_totals_student_rows_and_the_path_of_its_pages(
     assert completed.stdout.endswith(
         "2 submissions, isolation: namespaces\nPages: results/report/index.html\n"
     )
-    pages = sorted(path.name for path in (results_of_two / "report" / "students").iterdir())
+    pages = sorted(
+        path.name for path in (results_of_two_students / "report" / "students").iterdir()
+    )
     assert pages == ["ada.html", "ben.html"]
     students = run_here("report", "results", "--students", "--html", "web/heads").stdout
     row_of_ben = ["ben", "0", "0/2"]
     assert row_of_ben not in [line.split() for line in completed.stdout.splitlines()]
     assert row_of_ben in [line.split() for line in students.splitlines()]
     assert students.endswith("Pages: web/heads/index.html\n")
-    assert (results_of_two.parent / "web" / "heads" / "students" / "ada.html").is_file()
+    assert (results_of_two_students.parent / "web" / "heads" / "students" / "ada.html").is_file()
 
 
-def test_report_names_an_unreadable_result_and_includes_the_others(run_here, results_of_two):
-    (results_of_two / "ben" / "averages.json").write_text('{"student": "ben", ')
+def test_report_names_an_unreadable_result_and_includes_the_others(
+    run_here, results_of_two_students
+):
+    (results_of_two_students / "ben" / "averages.json").write_text('{"student": "ben", ')
     completed = run_here("report", "results")
     assert completed.returncode == 2
     assert completed.stderr == (
@@ -574,18 +594,18 @@ def test_report_names_an_unreadable_result_and_includes_the_others(run_here, res
         "again, or remove it\n"
     )
     assert "1 submission, isolation: namespaces" in completed.stdout
-    page = (results_of_two / "report" / "index.html").read_text()
+    page = (results_of_two_students / "report" / "index.html").read_text()
     assert "results/ben/averages.json is no result of this version." in page
-    assert not (results_of_two / "report" / "students" / "ben.html").exists()
-    (results_of_two / "ada" / "averages.json").write_text("")
+    assert not (results_of_two_students / "report" / "students" / "ben.html").exists()
+    (results_of_two_students / "ada" / "averages.json").write_text("")
     assert run_here("report", "results", "--html", "web").stdout == ""
-    assert not (results_of_two.parent / "web").exists(), (
+    assert not (results_of_two_students.parent / "web").exists(), (
         "without a readable result there are no pages"
     )
 
 
-def test_report_exits_with_2_if_it_cannot_write_its_pages(run_here, results_of_two):
-    (results_of_two.parent / "taken").write_text("")
+def test_report_exits_with_2_if_it_cannot_write_its_pages(run_here, results_of_two_students):
+    (results_of_two_students.parent / "taken").write_text("")
     completed = run_here("report", "results", "--html", "taken/here")
     assert completed.returncode == 2
     assert "2 submissions" in completed.stdout
@@ -593,10 +613,10 @@ def test_report_exits_with_2_if_it_cannot_write_its_pages(run_here, results_of_t
 
 
 def test_report_with_submitted_option_draws_pictures_of_wrong_answers(
-    run_course, results_of_two, tiny_copy
+    run_course, results_of_two_students, tiny_copy
 ):
     for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
-        folder = results_of_two.parent / "handed in" / student / "averages"
+        folder = results_of_two_students.parent / "handed in" / student / "averages"
         folder.mkdir(parents=True)
         source = f"import torch\ndef running_mean(x):\n    return x.cumsum(0) / {divided_by}\n"
         (folder / "01_running_mean.py").write_text(source)
@@ -604,7 +624,7 @@ def test_report_with_submitted_option_draws_pictures_of_wrong_answers(
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "\n1 of 1 wrong attempt has pictures, drawn in " in completed.stdout
     ada, ben = (
-        (results_of_two / "report" / "students" / f"{student}.html").read_text()
+        (results_of_two_students / "report" / "students" / f"{student}.html").read_text()
         for student in ("ada", "ben")
     )
     assert "running_mean(x): the largest difference is " in ben
@@ -612,19 +632,23 @@ def test_report_with_submitted_option_draws_pictures_of_wrong_answers(
 
 
 def test_report_refuses_a_submitted_folder_without_students_of_the_results(
-    run_here, results_of_two, tiny_copy
+    run_here, results_of_two_students, tiny_copy
 ):
     submitted = tiny_copy / "handed in"
     (submitted / "zoe" / "averages").mkdir(parents=True)
-    completed = run_here("report", results_of_two, "--submitted", submitted, "--course", tiny_copy)
+    completed = run_here(
+        "report", results_of_two_students, "--submitted", submitted, "--course", tiny_copy
+    )
     assert completed.returncode == 2
     assert (
         f"course: {submitted} has no submission of these results. Next: course report "
     ) in completed.stderr
-    assert not (results_of_two / "report").exists()
+    assert not (results_of_two_students / "report").exists()
 
 
-def test_report_lists_a_misconception_that_came_back_in_a_later_exercise(run_here, results_of_two):
+def test_report_lists_a_misconception_that_came_back_in_a_later_exercise(
+    run_here, results_of_two_students
+):
     diagnosis = (
         Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),
     )
@@ -632,11 +656,11 @@ def test_report_lists_a_misconception_that_came_back_in_a_later_exercise(run_her
     exercises = [
         make.exercise(id_, check, diagnosis=diagnosis) for id_ in ("running_mean", "later")
     ]
-    write_result(make.result("ben", *exercises), results_of_two)
+    write_result(make.result("ben", *exercises), results_of_two_students)
     assert (
         "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis."
     ) in run_here("report", "results").stdout
-    page = (results_of_two / "report" / "index.html").read_text()
+    page = (results_of_two_students / "report" / "index.html").read_text()
     assert "Misconceptions that came back" in page
     assert "<td>01 The running mean</td><td>later</td>" in page
 
@@ -649,7 +673,7 @@ UNREADABLE = f"not graded: bela: handed in, not readable: {RAR}"
 
 
 @pytest.fixture
-def canvas_class(run_course, tiny_copy):
+def run_on_canvas_class(run_course, tiny_copy):
     """Return a function that runs a command line on a download from Canvas.
 
     ada handed in a script, bela an archive that cannot be opened, and cleo nothing.
@@ -675,62 +699,64 @@ def canvas_class(run_course, tiny_copy):
 COLLECT, GRADE = "collect submissions.zip", "grade submitted --jobs 1 --no-lines --seed 1"
 
 
-def canvas_scores(canvas_class):
+def canvas_scores(run_on_canvas_class):
     """Return the scores of the Canvas export by the students' ids."""
-    rows = csv.reader(io.StringIO(canvas_class("export --format canvas").stdout))
+    rows = csv.reader(io.StringIO(run_on_canvas_class("export --format canvas").stdout))
     return {row[3]: row[-1] for row in rows if row[3]}
 
 
-def test_no_command_gives_a_zero_for_an_unreadable_file(canvas_class, tiny_copy):
-    canvas_class(COLLECT)
-    completed = canvas_class(GRADE)
+def test_no_command_gives_a_zero_for_an_unreadable_file(run_on_canvas_class, tiny_copy):
+    run_on_canvas_class(COLLECT)
+    completed = run_on_canvas_class(GRADE)
     assert completed.returncode == 1
     assert f"{UNREADABLE} (every exercise)" in completed.stdout
     assert "Handed in nothing: 1 of 3 on the roster: Cleo\n" in completed.stdout
     table = {"SIS Login ID": "Averages", "ada": "0", "bela": "", "cleo": "0"}
-    assert canvas_scores(canvas_class) == table
-    exported = canvas_class("export")
+    assert canvas_scores(run_on_canvas_class) == table
+    exported = run_on_canvas_class("export")
     assert exported.returncode == 1
     assert "bela,averages,running_mean,,4" in exported.stdout
     assert UNREADABLE in exported.stderr
     assert "There are no points for that: its cells are blank. Next: " in exported.stderr
-    files = canvas_class("export --format gradescope --out files")
+    files = run_on_canvas_class("export --format gradescope --out files")
     assert "There are no points for that. Next: " in files.stderr
-    assert UNREADABLE in canvas_class("report").stdout
+    assert UNREADABLE in run_on_canvas_class("report").stdout
     page = (tiny_copy / "results" / "report" / "students" / "bela.html").read_text()
     assert "what you handed in cannot be read" in page
     assert "not graded" in page
     row = "- {student: bela, exercise: running_mean, score: 3}\n"
     (tiny_copy / "overrides.yaml").write_text(row)
-    assert canvas_scores(canvas_class) == {**table, "bela": "3"}, "a decision counts"
-    assert canvas_class("export").returncode == 0
+    assert canvas_scores(run_on_canvas_class) == {**table, "bela": "3"}, "a decision counts"
+    assert run_on_canvas_class("export").returncode == 0
 
 
-def test_a_file_that_the_instructor_adds_replaces_an_unreadable_one(canvas_class, tiny_copy):
-    canvas_class(COLLECT)
+def test_a_file_that_the_instructor_adds_replaces_an_unreadable_one(run_on_canvas_class, tiny_copy):
+    run_on_canvas_class(COLLECT)
     submitted = tiny_copy / "submitted"
     shutil.rmtree(submitted / "bela")  # copies often lack empty folders
-    canvas_class(GRADE)
-    assert canvas_scores(canvas_class)["bela"] == ""
+    run_on_canvas_class(GRADE)
+    assert canvas_scores(run_on_canvas_class)["bela"] == ""
     shutil.copytree(submitted / "ada" / "averages", submitted / "bela" / "averages")
-    again = canvas_class(COLLECT)
+    again = run_on_canvas_class(COLLECT)
     assert again.returncode == 0
     assert "what you have laid into bela/averages/ is graded in its place" in again.stdout
-    assert canvas_class(GRADE).returncode == 0
-    assert canvas_scores(canvas_class)["bela"] == "0"
+    assert run_on_canvas_class(GRADE).returncode == 0
+    assert canvas_scores(run_on_canvas_class)["bela"] == "0"
 
 
-def test_a_new_submission_replaces_an_unreadable_one(canvas_class, tiny_copy):
-    canvas_class(COLLECT)
+def test_a_new_submission_replaces_an_unreadable_one(run_on_canvas_class, tiny_copy):
+    run_on_canvas_class(COLLECT)
     with zipfile.ZipFile(tiny_copy / "submissions.zip", "w") as archive:
         archive.writestr(f"bartokbela_12346_678999_{FILE}", MEAN)
-    completed = canvas_class(COLLECT)
+    completed = run_on_canvas_class(COLLECT)
     assert completed.returncode == 0
     assert f"note: bela: {RAR} could not be read, and counts no more" in completed.stdout
     assert read_journal(tiny_copy / "submitted").not_readable == {"bela": {"averages": []}}
 
 
-def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_class, tiny_copy):
+def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(
+    run_on_canvas_class, tiny_copy
+):
     files = {"ada": FILE, "bela": "1_running_mean.py", "cleo": f"src/{FILE}", "dora": "work.zip"}
     with (tiny_copy / "roster.csv").open("a") as roster:
         roster.write("dora,Dora,12348\n")
@@ -738,9 +764,9 @@ def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_clas
         path = tiny_copy / "submitted" / student / "averages" / name
         path.parent.mkdir(parents=True)
         path.write_text(MEAN)
-    completed = canvas_class(f"{GRADE} --gradebook sqlite:///g.db")
+    completed = run_on_canvas_class(f"{GRADE} --gradebook sqlite:///g.db")
     assert completed.returncode == 1
-    assert canvas_class("report").returncode == 0
+    assert run_on_canvas_class("report").returncode == 0
     for student, name in [*files.items()][1:]:
         path = f"{student}/averages/{name.partition('/')[0]}"
         message = f"not graded: {student}: handed in, not graded as it is: {path}"
@@ -749,27 +775,29 @@ def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(canvas_clas
         assert f"cannot be graded as it is: {path}" in page
     for name in ("canvas", "moodle", "csv"):
         for source in ("", "--gradebook sqlite:///g.db"):
-            exported = canvas_class(f"export --format {name} {source}")
+            exported = run_on_canvas_class(f"export --format {name} {source}")
             rows = [*csv.reader(io.StringIO(exported.stdout))]
             blank = [row for row in rows if {"bela", "cleo", "dora"} & {*row}]
             assert (exported.returncode, len(blank)) == (1, 3), (name, source)
             assert [row for row in blank if "0" in row] == [], (name, source)
             assert exported.stderr.count("not graded: ") == 3
     (tiny_copy / "submitted" / "bela" / "averages" / FILE).write_text(MEAN)
-    graded = canvas_class(GRADE)
+    graded = run_on_canvas_class(GRADE)
     assert graded.returncode == 1
     assert "not graded: bela/averages/1_running_mean.py" in output_words(graded), (
         "it is still named"
     )
-    assert canvas_scores(canvas_class)["bela"] == "0"
+    assert canvas_scores(run_on_canvas_class)["bela"] == "0"
 
 
-def test_collect_keeps_and_names_a_file_that_was_changed_after_collection(canvas_class, tiny_copy):
+def test_collect_keeps_and_names_a_file_that_was_changed_after_collection(
+    run_on_canvas_class, tiny_copy
+):
     with zipfile.ZipFile(tiny_copy / "submissions.zip", "w") as archive:
         archive.writestr(f"lovelaceada_12345_678901_{FILE}", MEAN)
-    assert canvas_class(COLLECT).returncode == 0
+    assert run_on_canvas_class(COLLECT).returncode == 0
     (tiny_copy / "submitted" / "ada" / "averages" / FILE).write_text(f"{MEAN}# mended\n")
-    again = canvas_class(COLLECT)
+    again = run_on_canvas_class(COLLECT)
     assert again.returncode == 1
     assert (
         f"not taken: ada/averages/{FILE}: what is there was not collected, or was changed since. "

@@ -1,5 +1,6 @@
-"""`course grade`: how many judges it starts, what it writes, that points are honest, and which
-files it finds.
+"""`course grade`: the number of judges, results and seeds, points, and which files it finds.
+
+A judge is one of the parallel processes that grade attempts.
 """
 
 import json
@@ -23,14 +24,14 @@ from tests.make import TINY, call_course, hand_in, notebook, replace
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
-# a second judge and the search for wrong lines cost seconds, where neither is tested
-ALONE = ("--jobs", "1", "--no-lines")
-ONE = "A GPU takes one attempt at a time: 1 judge at work."
+# saves seconds in tests that need neither a second judge nor the search for wrong lines
+FAST = ("--jobs", "1", "--no-lines")
+ONE_JUDGE = "A GPU takes one attempt at a time: 1 judge at work."
 
 
 @pytest.fixture
-def three(tmp_path: Path) -> Path:
-    """A class of three."""
+def three_submissions(tmp_path: Path) -> Path:
+    """Write the submissions of three students; return the folder."""
     return hand_in(
         tmp_path / "submitted",
         dict.fromkeys(("ada", "bela", "chen"), "def running_mean(x):\n    return x\n"),
@@ -39,16 +40,20 @@ def three(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def one_cpu() -> Iterator[None]:
-    """May be used, of all that this machine has: as taskset or a container's cpuset says."""
+    """Restrict this process to one CPU, as taskset or the cpuset of a container does."""
     os.sched_setaffinity(0, {min(CPUS)})
     yield
     os.sched_setaffinity(0, CPUS)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_grade_on_cuda_without_a_gpu_is_an_error(run_course, tiny_copy, tmp_path, three):
-    completed = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
-    assert (completed.returncode, completed.stdout.splitlines()[0]) == (2, ONE)
+def test_grade_on_cuda_without_a_gpu_is_an_error(
+    run_course, tiny_copy, tmp_path, three_submissions
+):
+    completed = run_course(
+        "grade", three_submissions, "--device", "cuda", "--jobs", "3", "--course", tiny_copy
+    )
+    assert (completed.returncode, completed.stdout.splitlines()[0]) == (2, ONE_JUDGE)
     assert completed.stderr == (
         "course: this machine has no CUDA device that torch can use. Next: course grade … "
         "--device cpu\n"
@@ -58,7 +63,7 @@ def test_grade_on_cuda_without_a_gpu_is_an_error(run_course, tiny_copy, tmp_path
 
 @pytest.fixture
 def job_counts(monkeypatch):
-    """The numbers of judges of each `course grade`, which judges nothing."""
+    """Record the number of judges that each `course grade` would start; nothing is graded."""
     counts = []
     monkeypatch.setattr(
         "manyheads.cli.grade.grade_all",
@@ -68,54 +73,57 @@ def job_counts(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("device", "gpus", "judges", "says"),
+    ("device", "gpus", "judges", "note"),
     [
-        pytest.param("cuda", 1, 1, "1 judge at work", id="one on one GPU"),
-        pytest.param("cuda", 2, 2, "2 judges at work", id="two on two GPUs"),
-        pytest.param("cuda", 3, 3, "", id="without a word if there are as many GPUs"),
-        pytest.param("cuda", 4, 3, "", id="or more"),
-        pytest.param("cpu", 1, 3, "", id="all on a CPU"),
+        pytest.param("cuda", 1, 1, "1 judge at work", id="one judge on one GPU"),
+        pytest.param("cuda", 2, 2, "2 judges at work", id="two judges on two GPUs"),
+        pytest.param("cuda", 3, 3, "", id="three judges on three GPUs"),
+        pytest.param("cuda", 4, 3, "", id="three judges on four GPUs"),
+        pytest.param("cpu", 1, 3, "", id="three judges on the CPU"),
     ],
 )
 def test_grade_starts_at_most_one_judge_per_gpu(
-    monkeypatch, tiny_copy, three, job_counts, device, gpus, judges, says
+    monkeypatch, tiny_copy, three_submissions, job_counts, device, gpus, judges, note
 ):
     driver = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
     monkeypatch.setattr(contents, "find_driver", lambda: driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    completed = call_course("grade", three, "--device", device, "--jobs", "3", cwd=tiny_copy)
+    completed = call_course(
+        "grade", three_submissions, "--device", device, "--jobs", "3", cwd=tiny_copy
+    )
     assert job_counts == [judges]
-    assert says in completed.stdout
-    assert ("A GPU takes one attempt at a time" in completed.stdout) is bool(says)
+    assert note in completed.stdout
+    assert ("A GPU takes one attempt at a time" in completed.stdout) is bool(note)
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_grade_starts_one_judge_per_usable_cpu_by_default(tiny_copy, three, job_counts):
-    call_course("grade", three, cwd=tiny_copy)
+def test_grade_starts_one_judge_per_usable_cpu_by_default(tiny_copy, three_submissions, job_counts):
+    call_course("grade", three_submissions, cwd=tiny_copy)
     assert job_counts == [1]
 
 
 @pytest.mark.parametrize(
-    ("options", "lines"), [(("--jobs", "1"), [4]), (ALONE, [])], ids=["asked", "not asked"]
+    ("options", "lines"), [(("--jobs", "1"), [4]), (FAST, [])], ids=["with lines", "without lines"]
 )
 def test_result_names_the_wrong_line_unless_no_lines_is_given(
     run_course, tiny_copy, tmp_path, options, lines
 ):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
-    path.write_text(NO_FIRST)
+    path.write_text(STARTS_AT_TWO)
     completed = run_course(
         "grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out"
     )
     assert completed.returncode == 0, completed.stderr
-    written = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
-    jsonschema.validate(json.loads(written), json.loads(SCHEMA.read_text(encoding="utf-8")))
-    (exercise,) = Result.model_validate_json(written).exercises
+    result_json = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
+    jsonschema.validate(json.loads(result_json), json.loads(SCHEMA.read_text(encoding="utf-8")))
+    (exercise,) = Result.model_validate_json(result_json).exercises
     assert [line.line for line in exercise.lines] == lines
 
 
-NO_FIRST = """\
+# the wrong line 4 divides by 2, 3, … in place of 1, 2, …
+STARTS_AT_TWO = """\
 import torch
 def running_mean(x):
     if len(x) == 0: raise ValueError("no numbers")
@@ -124,74 +132,77 @@ def running_mean(x):
 
 
 def test_only_option_grades_one_attempt_again_on_the_same_inputs(
-    run_course, tiny_copy, tmp_path, three
+    run_course, tiny_copy, tmp_path, three_submissions
 ):
-    """A student's page has the line to send; the instructor repeats that alone, and what was found
-    of others stays.
+    """A student's page has a line that identifies an attempt. With the first part of that line the
+    instructor grades the attempt again. All results stay the same.
     """
-    where = ("--course", tiny_copy, "--out", tmp_path / "out", *ALONE)
-    assert run_course("grade", three, *where).returncode == 0
+    options = ("--course", tiny_copy, "--out", tmp_path / "out", *FAST)
+    assert run_course("grade", three_submissions, *options).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
     original = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
     journal = tmp_path / "out" / ".journal"
-    noted = journal.read_text(encoding="utf-8")
+    first_entries = journal.read_text(encoding="utf-8")
     ada = tmp_path / "out" / "ada" / "averages.json"
     result = json.loads(ada.read_text(encoding="utf-8"))
     page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")
     check = next(c["id"] for c in result["exercises"][0]["checks"] if c["outcome"] != "passed")
-    line = (
+    attempt_line = (
         f"ada/running_mean, check {check}, seed {result['seed']}, file "
         f"{result['exercises'][0]['digest']}"
     )
-    assert line in page
-    completed = run_course("grade", three, *where, "--only", line.partition(",")[0])
+    assert attempt_line in page
+    completed = run_course(
+        "grade", three_submissions, *options, "--only", attempt_line.partition(",")[0]
+    )
     assert (completed.returncode, completed.stderr) == (0, "")
-    graded = journal.read_text(encoding="utf-8").removeprefix(noted).split("\n")
-    assert [json.loads(row)[0] for row in graded if row] == ["ada/averages"]
+    new_entries = journal.read_text(encoding="utf-8").removeprefix(first_entries).split("\n")
+    assert [json.loads(row)[0] for row in new_entries if row] == ["ada/averages"]
     assert {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")} == original
 
 
 @pytest.mark.parametrize(
-    ("only", "says"),
+    ("only", "message"),
     [
         ("ada", "--only ada should be STUDENT/EXERCISE"),
         ("nobody/running_mean", "has nothing of nobody"),
         ("ada/median", "median"),
     ],
 )
-def test_only_option_refuses_an_unknown_attempt(tiny_copy, three, only, says):
-    completed = call_course("grade", three, "--only", only, cwd=tiny_copy)
+def test_only_option_refuses_an_unknown_attempt(tiny_copy, three_submissions, only, message):
+    completed = call_course("grade", three_submissions, "--only", only, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
-    assert says in completed.stderr
+    assert message in completed.stderr
     assert "Next: " in completed.stderr
 
 
 def test_only_option_accepts_an_override_for_an_absent_student(
-    run_course, tiny_copy, tmp_path, three
+    run_course, tiny_copy, tmp_path, three_submissions
 ):
-    """A row of overrides.yaml may be about somebody who handed in nothing, and is on the roster."""
+    """A student on the roster who handed in nothing may have a row in overrides.yaml."""
     (tiny_copy / "roster.csv").write_text("id,name\nada,A\nbela,B\nchen,C\nmlin,M\n")
     (tiny_copy / "overrides.yaml").write_text(
         "- {student: mlin, assignment: averages, excused: true, by: Dr. X, comment: ill}\n"
     )
     roster = ("--roster", tiny_copy / "roster.csv", "--course", tiny_copy)
-    common = (*roster, *ALONE)
-    completed = run_course("grade", three, *common, "--out", tmp_path / "out")
+    common = (*roster, *FAST)
+    completed = run_course("grade", three_submissions, *common, "--out", tmp_path / "out")
     assert (completed.returncode, completed.stderr) == (0, "")
     completed = run_course(
-        "grade", three, *common, "--out", tmp_path / "out", "--only", "ada/running_mean"
+        "grade", three_submissions, *common, "--out", tmp_path / "out", "--only", "ada/running_mean"
     )
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "Handed in nothing" not in completed.stdout
 
 
-FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
-NEXT = "Nobody is graded. Next: course verify running_mean"
+# the exercises of two_means, with 4 points each
+FIRST, SECOND = "running_mean", "last_mean"
+NOBODY_GRADED = "Nobody is graded. Next: course verify running_mean"
 
 
 @pytest.fixture
 def submitted_solutions(two_means: Path, tmp_path: Path) -> Path:
-    """Two students who hand in the solutions."""
+    """Write two students' submissions of the solutions; return the folder."""
     for student in ("ada", "ben"):
         folder = tmp_path / "submitted" / student / "averages"
         folder.mkdir(parents=True)
@@ -207,14 +218,15 @@ def checks_file(course: Path) -> Path:
 
 
 def rename_a_check(course: Path) -> None:
+    """Rename a test function so that pytest does not collect it."""
     replace(checks_file(course), "def test_shape(", "def checks_shape(")
 
 
-def empty(course: Path) -> None:
+def empty_checks_file(course: Path) -> None:
     checks_file(course).write_text("", encoding="utf-8")
 
 
-def fail_by_itself(course: Path) -> None:
+def raise_in_a_check(course: Path) -> None:
     replace(checks_file(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
 
 
@@ -225,53 +237,52 @@ def read_result_file(out: Path, student: str = "ada") -> dict:  # type: ignore[t
 
 
 def points_of_student(out: Path, student: str = "ada") -> list[float | None]:
+    """Return the total score of a student, and the score of each exercise."""
     result = read_result_file(out, student)
     return [result["score"], *(exercise["score"] for exercise in result["exercises"])]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         pytest.param(
             rename_a_check,
             "its checks give 3 points",
-            id="a check that pytest does not take for one",
+            id="a check that pytest does not collect",
         ),
         pytest.param(
-            empty,
+            empty_checks_file,
             "nothing was collected from grader/checks/test_running_mean.py",
             id="no check at all",
         ),
     ],
 )
 def test_grade_and_verify_refuse_checks_whose_points_do_not_add_up(
-    run_course, two_means, submitted_solutions, spoil, said
+    run_course, two_means, submitted_solutions, spoil, message
 ):
     spoil(two_means)
-    completed = run_course("grade", submitted_solutions, "--out", "out", *ALONE, cwd=two_means)
+    completed = run_course("grade", submitted_solutions, "--out", "out", *FAST, cwd=two_means)
     assert (completed.returncode, completed.stderr) == (
         2,
-        f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n",
+        f"course: {FIRST}: {message}, course.yaml says 4. {NOBODY_GRADED}\n",
     )
     assert not (two_means / "out").exists()
     verified = run_course("verify", FIRST, cwd=two_means)
     assert (verified.returncode, verified.stderr) == (1, "")
     assert "✗ points " in verified.stdout
-    assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
+    assert f"    {FIRST}: {message}, course.yaml says 4\n" in verified.stdout
 
 
 def test_exercise_option_ignores_wrong_points_of_other_exercises(
     run_course, two_means, submitted_solutions
 ):
     rename_a_check(two_means)
-    completed = run_course(
-        "grade", submitted_solutions, "--exercise", SECOND, *ALONE, cwd=two_means
-    )
+    completed = run_course("grade", submitted_solutions, "--exercise", SECOND, *FAST, cwd=two_means)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert points_of_student(two_means / "results") == [4, 4]
     assert (
         run_course(
-            "grade", submitted_solutions, "--exercise", FIRST, *ALONE, cwd=two_means
+            "grade", submitted_solutions, "--exercise", FIRST, *FAST, cwd=two_means
         ).returncode
         == 2
     )
@@ -281,21 +292,21 @@ def test_an_error_in_a_check_leaves_its_exercise_ungraded_until_it_is_fixed(
     run_course, two_means, submitted_solutions
 ):
     original = checks_file(two_means).read_bytes()
-    fail_by_itself(two_means)
-    completed = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
-    assert completed.returncode == 2, "a fault of the grader's own"
+    raise_in_a_check(two_means)
+    completed = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
+    assert completed.returncode == 2, "an error in a check is the grader's fault"
     assert (
         "not graded: ada, ben: 01 The running mean: the grader itself failed here\n"
         in completed.stdout
     )
     assert "Next: the same course grade again" in completed.stdout
-    fault = (
+    message = (
         "a fault of the grader's own: gradients: ZeroDivisionError: division by zero "
         "(test_running_mean.py, line 28). Next: course verify"
     )
     assert (
         " ".join(completed.stdout.split()).count("ZeroDivisionError")
-        == " ".join(completed.stdout.split()).count(fault)
+        == " ".join(completed.stdout.split()).count(message)
         == 1
     )
     assert points_of_student(two_means / "results") == [None, None, 4]
@@ -311,17 +322,16 @@ def test_an_error_in_a_check_leaves_its_exercise_ungraded_until_it_is_fixed(
         ["ada", "?", "4", "?/8"],
         ["ben", "?", "4", "?/8"],
     ]
-    again = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
-    assert "2 submissions (2 in part)" in again.stdout, (
-        "what is not graded is tried again, and nothing else"
-    )
+    again = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
+    assert "2 submissions (2 in part)" in again.stdout, "only the ungraded exercise is graded again"
     checks_file(two_means).write_bytes(original)
-    mended = run_course("grade", submitted_solutions, *ALONE, cwd=two_means)
-    assert (mended.returncode, points_of_student(two_means / "results")) == (0, [8, 4, 4])
+    repaired = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
+    assert (repaired.returncode, points_of_student(two_means / "results")) == (0, [8, 4, 4])
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
 
 def seed_of(completed: subprocess.CompletedProcess[str]) -> int:
+    """Return the seed that `course grade` printed."""
     assert completed.returncode == 0, completed.stdout + completed.stderr
     return int(completed.stdout.partition("seed: ")[2].partition(",")[0])
 
@@ -331,7 +341,7 @@ def test_grade_keeps_its_seed_and_the_seed_repeats_the_results(
 ):
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         return run_course(
-            "grade", submitted_solutions, "--out", out, *ALONE, *options, cwd=two_means
+            "grade", submitted_solutions, "--out", out, *FAST, *options, cwd=two_means
         )
 
     shutil.move(submitted_solutions / "ben", submitted_solutions.parent / "ben")
@@ -353,11 +363,12 @@ def test_grade_keeps_its_seed_and_the_seed_repeats_the_results(
     } == {0}
 
 
-LOOP = "right/running_mean/loop.py"
+RIGHT_ATTEMPT = "right/running_mean/loop.py"  # in grader/
 
 
 @pytest.fixture
 def renamed_course(tiny_copy: Path) -> Path:
+    """Write a course whose exercise had two other names before; return its folder."""
     settings = tiny_copy / "course.yaml"
     text = settings.read_text(encoding="utf-8")
     assert text.count("- id: running_mean\n") == 1
@@ -372,7 +383,7 @@ def test_grade_accepts_a_former_exercise_name_and_notes_it(
 ):
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
-    handed_in.write_bytes((renamed_course / "grader" / LOOP).read_bytes())
+    handed_in.write_bytes((renamed_course / "grader" / RIGHT_ATTEMPT).read_bytes())
     completed = run_course(
         "grade", tmp_path / "submitted", "--course", renamed_course, "--out", tmp_path / "results"
     )
@@ -392,7 +403,7 @@ def test_collect_renames_a_file_with_a_former_exercise_name(run_course, renamed_
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(
             "lovelaceada_12345_678901_01_mean_so_far.py",
-            (renamed_course / "grader" / LOOP).read_text(),
+            (renamed_course / "grader" / RIGHT_ATTEMPT).read_text(),
         )
     completed = run_course(
         "collect",
@@ -410,10 +421,12 @@ def test_collect_renames_a_file_with_a_former_exercise_name(run_course, renamed_
 
 MEAN = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
 LAST_MEAN = MEAN.replace("running_mean", "last_mean")
+# line 4 raises an exception
 RAISES = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"
 
 
-def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
+def graded_exercises(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
+    """Grade the submissions, and return ada's exercise results by id."""
     completed = run_course(
         "grade",
         submitted,
@@ -421,7 +434,7 @@ def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str,
         submitted.parent / "out",
         "--jobs",
         "1",
-        *ALONE,
+        *FAST,
         cwd=two_means,
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
@@ -440,7 +453,7 @@ def test_a_notebook_of_the_whole_assignment_is_collected_and_graded(
     )
     assert completed.returncode == 0, completed.stdout
     assert (tmp_path / "in" / "ada" / "averages" / "averages.ipynb").is_file()
-    exercises = exercises_of(run_course, two_means, tmp_path / "in")
+    exercises = graded_exercises(run_course, two_means, tmp_path / "in")
     assert {
         id_: (exercise["score"], exercise["note"]) for id_, exercise in exercises.items()
     } == dict.fromkeys(
@@ -453,6 +466,10 @@ def test_a_notebook_of_the_whole_assignment_is_collected_and_graded(
 
 
 def write_files_of_ada(tmp_path: Path, **files: str) -> Path:
+    """Write files of one student, and return the folder of submissions.
+
+    files: texts by file name, with "__" in place of the dot.
+    """
     folder = tmp_path / "in" / "ada" / "averages"
     folder.mkdir(parents=True)
     for name, text in files.items():
@@ -469,7 +486,7 @@ def test_an_edited_exercise_file_takes_precedence_over_the_assignment_notebook(
         "01_running_mean__py": MEAN,
         "02_last_mean__py": stub,
     }
-    exercises = exercises_of(run_course, two_means, write_files_of_ada(tmp_path, **files))
+    exercises = graded_exercises(run_course, two_means, write_files_of_ada(tmp_path, **files))
     assert {id_: exercise["score"] for id_, exercise in exercises.items()} == {
         "running_mean": 4,
         "last_mean": 4,
@@ -480,7 +497,7 @@ def test_an_edited_exercise_file_takes_precedence_over_the_assignment_notebook(
 def test_results_name_cells_of_an_assignment_notebook_and_missing_functions(
     run_course, two_means, tmp_path
 ):
-    exercises = exercises_of(
+    exercises = graded_exercises(
         run_course,
         two_means,
         write_files_of_ada(tmp_path, averages__ipynb=notebook("x = 1", RAISES)),

@@ -1,7 +1,7 @@
-"""Internal: --watch without an end of its own; a test must say which files are saved.
+"""Internal: --watch does not end by itself, so tests choose which files are saved.
 
-What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS
-Code read it; --watch on a real terminal.
+The outputs of `course check` for programs (--json, which follows the shipped schema, and --format
+lines for editors), and `course check --watch` on a real terminal.
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, add, call_course,
 SCHEMA = json.loads(
     Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8")
 )
-OF_AN_EXERCISE = {"$defs": SCHEMA["$defs"], "$ref": "#/$defs/ExerciseResult"}
+EXERCISE_SCHEMA = {"$defs": SCHEMA["$defs"], "$ref": "#/$defs/ExerciseResult"}
 SCRIPT, NOTEBOOK = (
     "exercises/averages/01_running_mean.py",
     "exercises/averages/01_running_mean.ipynb",
@@ -45,14 +45,17 @@ STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 
 @pytest.fixture
 def save_and_run(run_course, student_copy):
-    """Save this text, and return the exit status and the only exercise of the JSON."""
+    """Return a function that saves an attempt and runs a command with --json.
+
+    It returns the exit status and the only exercise of the JSON.
+    """
 
     def run_json(source, *arguments):
         (student_copy / SCRIPT).write_text(source, encoding="utf-8")
         completed = run_course(*arguments, "--json", cwd=student_copy)
         assert completed.stderr == ""
         (exercise,) = json.loads(completed.stdout)["exercises"]
-        jsonschema.validate(exercise, OF_AN_EXERCISE, jsonschema.Draft202012Validator)
+        jsonschema.validate(exercise, EXERCISE_SCHEMA, jsonschema.Draft202012Validator)
         assert [id_ for id_ in IDS if f'"{id_}"' in completed.stdout] == []
         return completed.returncode, exercise
 
@@ -63,13 +66,13 @@ def test_check_json_gives_line_title_and_hint_of_a_mistake(save_and_run, run_cou
     status, exercise = save_and_run(SUMS, "check")
     text = run_course("check", cwd=student_copy)
     output = " ".join(text.stdout.split())
-    (named,) = exercise["diagnosis"]
+    (misconception,) = exercise["diagnosis"]
     (line,) = exercise["lines"]
     assert (status, text.returncode, line["line"], line["edit"]) == (1, 1, LINE, "")
-    assert named["title"].removesuffix(".") in output
-    assert named["hint"] in output
+    assert misconception["title"].removesuffix(".") in output
+    assert misconception["hint"] in output
     hints = {check["hint"] for check in exercise["checks"]}
-    assert hints == {""}, "a hint stands with its misconception only"
+    assert hints == {""}, "hints are shown only with their misconceptions"
 
 
 @pytest.mark.parametrize("command", ["check", "status"])
@@ -84,7 +87,7 @@ def test_json_of_a_right_attempt_shows_that_all_checks_passed(save_and_run, comm
     ("source", "name", "line"),
     [
         pytest.param(
-            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="no syntax"
+            "x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="a syntax error"
         ),
         pytest.param(
             "x = 1\n\ndef running_mean(x):\n    return x.nothing\n",
@@ -96,10 +99,10 @@ def test_json_of_a_right_attempt_shows_that_all_checks_passed(save_and_run, comm
             "x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n",
             "running_mean: ",
             "3:1",
-            id="no proved line",
+            id="wrong values without a known line",
         ),
         pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
-        pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
+        pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="wrong values with a known line"),
     ],
 )
 def test_lines_format_gives_the_position_of_the_error_or_of_the_definition(
@@ -113,7 +116,7 @@ def test_lines_format_gives_the_position_of_the_error_or_of_the_definition(
 
 @pytest.fixture
 def failed_check_lines(run_course, student_copy):
-    """Return the lines of a check that fails."""
+    """Return a function that runs `course check --format lines` and returns its lines."""
 
     def check(*names, **environment):
         arguments = ("check", *names, "--format", "lines")
@@ -160,8 +163,8 @@ TASK = json.loads(dict(as_they_are("class"))[".vscode/tasks.json"])["tasks"][0]
 MATCHER = TASK["problemMatcher"]
 
 
-def cycle(output):
-    """Return the lines of one check, between the two lines by which VS Code knows it."""
+def check_output(output):
+    """Return the output of one check, between the two lines that mark a check for VS Code."""
     assert re.search(MATCHER["background"]["beginsPattern"], output.readline())
     lines = []
     while not re.search(MATCHER["background"]["endsPattern"], line := output.readline()):
@@ -174,17 +177,17 @@ def test_watch_task_of_vs_code_lists_the_problems_after_each_save(
     student_copy,
 ):
     process = start(*COURSE, *TASK["args"], cwd=student_copy)
-    assert cycle(process.stdout) == []  # nothing is begun
+    assert check_output(process.stdout) == []  # nothing is started yet
     (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
-    (line,) = cycle(process.stdout)
+    (line,) = check_output(process.stdout)
     pattern = MATCHER["pattern"]
     match = re.search(pattern["regexp"], line)
     fields = [match[pattern[name]] for name in ("file", "line", "column", "severity")]
-    assert fields == [SCRIPT, str(LINE), "5", "error"], "as VS Code finds them"
+    assert fields == [SCRIPT, str(LINE), "5", "error"], "the fields that VS Code reads"
     assert match[pattern["message"]].startswith("running_mean: You summed without dividing")
     assert " Hint: " in line
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    assert cycle(process.stdout) == []
+    assert check_output(process.stdout) == []
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
 
@@ -207,7 +210,7 @@ def test_language_server_without_pygls_says_how_to_install_it(student_copy):
     assert "-m pip install --constraint constraints.txt pygls" in completed.stderr
 
 
-SECONDS = 60.0  # until a test gives up
+TIMEOUT_SECONDS = 60.0  # after which a test fails
 
 
 class Terminal:
@@ -223,9 +226,9 @@ class Terminal:
 
     def read_until(self, pattern):
         """Return everything up to a match of this pattern, without colours."""
-        ends = time.monotonic() + SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not (match := re.search(pattern, self._unread, re.DOTALL)):
-            assert time.monotonic() < ends, self._unread
+            assert time.monotonic() < deadline, self._unread
             if select.select([self._terminal], [], [], 1.0)[0]:
                 data = os.read(self._terminal, 65536).decode("utf-8", "replace")
                 self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
@@ -239,27 +242,29 @@ class Terminal:
 
 
 def save(folder: Path, text: str) -> None:
-    """As most editors do: a new file takes the old one's place."""
+    """Save the script as most editors do: write a new file, and rename it to the old name."""
     new = folder / "exercises" / "averages" / ".saving"
     new.write_text(text, encoding="utf-8")
     new.replace(folder / SCRIPT)
 
 
-DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
+ALL_DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
 
 
 def test_watch_on_a_terminal_checks_every_save(student_copy):
     save(student_copy, RIGHT)
     terminal = Terminal(student_copy)
-    terminal.read_until(DONE)
-    save(student_copy, WRONG)  # once, at once: what is saved before it watches counts as well
+    terminal.read_until(ALL_DONE)
+    # a file that is saved at once, before the watch begins, is also checked
+    save(student_copy, WRONG)
     output = terminal.read_until("Ctrl-C ends this").lower()
-    assert "checking 01 the running mean" in output  # which takes its time where a loop has no end
+    # shown while the check runs: an endless loop takes until the timeout
+    assert "checking 01 the running mean" in output
     assert "divided by" in output
     save(student_copy, "def running_mean(x:\n")
     assert "Python cannot read your file" in terminal.read_until("Ctrl-C ends this")
     save(student_copy, RIGHT)
-    assert "✓ 01 The running mean" in terminal.read_until(DONE)
+    assert "✓ 01 The running mean" in terminal.read_until(ALL_DONE)
     save(student_copy, WRONG)
     assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
     assert terminal.interrupt() == 0
@@ -281,7 +286,10 @@ def test_watch_checks_an_unfinished_exercise_once_at_the_start(student_copy, mon
 
 @pytest.fixture
 def whole_course(tmp_path, monkeypatch):
-    """A student's folder of the whole course. The last line of an attempt says its outcome."""
+    """Return a student's folder of the real course.
+
+    No attempt is run: it passes if "right" is in its last line.
+    """
     shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
 
@@ -296,7 +304,7 @@ def whole_course(tmp_path, monkeypatch):
 
 @pytest.fixture
 def watch_output(whole_course, capsys, monkeypatch):
-    """Return what is shown if the first exercise, which alone was named, is saved."""
+    """Return a function that watches the first exercise, saves it once, and returns the output."""
 
     def watch():
         course = load_course(whole_course)
@@ -317,10 +325,10 @@ def test_watch_names_the_next_function_after_an_exercise_passes(whole_course, wa
     add(FIRST, "\nright = 1\n")(whole_course)
     output = watch_output()
     assert "✓ 01 Attention scores" in output
-    stub = (whole_course / SECOND).read_text().partition("def causal_mask")[0]
+    text_before_function = (whole_course / SECOND).read_text().partition("def causal_mask")[0]
     assert (
         "Go on with 02 The causal mask: write causal_mask, on line "
-        f"{stub.count(chr(10)) + 1} of {SECOND}. What you save"
+        f"{text_before_function.count(chr(10)) + 1} of {SECOND}. What you save"
     ) in output
     assert "course check causal_mask" not in output
 

@@ -1,5 +1,5 @@
-"""A class repository says with which Python attempts are judged, and check says once where this one
-is newer.
+"""A class repository records the Python version for grading; `course check` prints a note if the
+student's Python is newer.
 """
 
 import json
@@ -16,24 +16,24 @@ NOTE = (
 
 
 @pytest.mark.parametrize(
-    ("manifest", "says"),
+    ("manifest", "note"),
     [
-        pytest.param('{"python": "3.9"}', NOTE, id="older"),
-        pytest.param(json.dumps({"python": PYTHON}), "", id="the same"),
-        pytest.param('{"python": "3.99"}', "", id="newer"),
-        pytest.param('{"owner": "@school", "files": {}}', "", id="of an earlier release"),
-        pytest.param('{"python": "3.9; rm"}', "", id="no version"),
+        pytest.param('{"python": "3.9"}', NOTE, id="an older version"),
+        pytest.param(json.dumps({"python": PYTHON}), "", id="the same version"),
+        pytest.param('{"python": "3.99"}', "", id="a newer version"),
+        pytest.param('{"owner": "@school", "files": {}}', "", id="a manifest without a version"),
+        pytest.param('{"python": "3.9; rm"}', "", id="text that is not a version"),
         pytest.param('{"python": 3.9}', "", id="a number"),
-        pytest.param("[", "", id="damaged"),
+        pytest.param("[", "", id="a damaged manifest"),
     ],
 )
 def test_check_prints_one_note_if_this_python_is_newer_than_the_one_for_grading(
-    run_course, student_copy, manifest, says
+    run_course, student_copy, manifest, note
 ):
     (student_copy / MANIFEST).parent.mkdir()
     (student_copy / MANIFEST).write_text(manifest, encoding="utf-8")
     (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(RIGHT)
     completed = run_course("check", cwd=student_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
-    assert completed.stdout.count("judged with Python") == bool(says)
-    assert says in completed.stdout
+    assert completed.stdout.count("judged with Python") == bool(note)
+    assert note in completed.stdout

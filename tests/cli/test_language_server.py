@@ -1,4 +1,4 @@
-"""`course lsp`, as an editor's client speaks JSON-RPC with it."""
+"""`course lsp`, the language server for editors, in JSON-RPC conversations with a client."""
 
 import json
 import os
@@ -15,11 +15,11 @@ import pytest
 
 from tests.make import COURSE, REPOSITORY, RIGHT
 
-SECONDS = 60.0  # until a test gives up
+TIMEOUT_SECONDS = 60.0  # after which a test fails
 
 
 class LanguageClient:
-    """One editor, in one folder."""
+    """A client of `course lsp` in one folder, as an editor has it."""
 
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -52,15 +52,15 @@ class LanguageClient:
             if is_match(message):
                 self._waiting.remove(message)
                 return message
-        ends = time.monotonic() + SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not is_match(
-            message := self._received.get(timeout=max(ends - time.monotonic(), 0.01))
+            message := self._received.get(timeout=max(deadline - time.monotonic(), 0.01))
         ):
             self._waiting.append(message)
         return message
 
     def notify(self, method: str, params: Any) -> None:
-        """Send what has no answer."""
+        """Send a notification, which has no answer."""
         self._send({"method": method, "params": params})
 
     def request(self, method: str, params: Any) -> Any:
@@ -74,7 +74,7 @@ class LanguageClient:
         return answer["result"]
 
     def next_notification(self, method: str) -> Any:
-        """The next notification of this kind."""
+        """Return the parameters of the next notification of this method."""
         return self._next_message(lambda message: message.get("method") == method)["params"]
 
     def open(self, path: Path) -> list[dict[str, Any]]:
@@ -95,16 +95,16 @@ class LanguageClient:
         return self.diagnostics(path)
 
     def diagnostics(self, path: Path) -> list[dict[str, Any]]:
-        """The next diagnostics that are published of this file."""
+        """Return the next published diagnostics, which must be those of this file."""
         notification = self.next_notification("textDocument/publishDiagnostics")
         assert notification["uri"] == path.as_uri()
         return notification["diagnostics"]  # type: ignore[no-any-return]
 
     def close(self) -> int:
-        """End the server as an editor does; its exit status."""
+        """End the server as an editor does, and return its exit status."""
         self.request("shutdown", None)
         self.notify("exit", None)
-        return self._process.wait(SECONDS)
+        return self._process.wait(TIMEOUT_SECONDS)
 
 
 pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
@@ -114,7 +114,7 @@ SCRIPT, NOTEBOOK = (
     "exercises/averages/01_running_mean.ipynb",
 )
 WRONG = RIGHT.replace("mean()", "sum()")
-# from 0 on, as the protocol has it
+# the line of the mistake; the protocol counts from 0
 LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)
 
 
@@ -125,10 +125,10 @@ def editor(student_copy: Path) -> Iterator[LanguageClient]:
     assert client.close() == 0
 
 
-def actions(
+def actions_at(
     editor: LanguageClient, path: Path, diagnostics: list[dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """The code actions at the first diagnostic, by title."""
+    """Return the commands of the code actions at the first diagnostic, by title."""
     parameters = {"range": diagnostics[0]["range"], "context": {"diagnostics": diagnostics}}
     reply = editor.request(
         "textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, **parameters}
@@ -137,7 +137,7 @@ def actions(
 
 
 def run_action(editor: LanguageClient, command: dict[str, Any]) -> str:
-    """What the editor shows after an action."""
+    """Run the command of an action, and return the message that the editor shows."""
     parameters = {"command": command["command"], "arguments": command["arguments"]}
     editor.request("workspace/executeCommand", parameters)
     return str(editor.next_notification("window/showMessage")["message"])
@@ -145,9 +145,9 @@ def run_action(editor: LanguageClient, command: dict[str, Any]) -> str:
 
 def test_each_save_updates_the_diagnostics_of_the_file(editor, student_copy):
     path = student_copy / SCRIPT
-    assert editor.open(path) == []  # nothing is written yet
-    for save in range(3):
-        (diagnostic,) = editor.save(path, f"{WRONG}# {save}\n")
+    assert editor.open(path) == []  # the stub is untouched
+    for number in range(3):
+        (diagnostic,) = editor.save(path, f"{WRONG}# {number}\n")
         start, end = diagnostic["range"]["start"], diagnostic["range"]["end"]
         assert (start["line"], end["line"], diagnostic["source"]) == (LINE, LINE, "course")
         assert (
@@ -155,18 +155,19 @@ def test_each_save_updates_the_diagnostics_of_the_file(editor, student_copy):
             == WRONG.splitlines()[LINE].strip()
         )
         assert diagnostic["message"].startswith("running_mean: You summed without dividing")
-        assert "8 of 9 values differ" in diagnostic["message"]  # which editors show on hover
+        # editors show the whole message on hover
+        assert "8 of 9 values differ" in diagnostic["message"]
         assert diagnostic["relatedInformation"][0]["message"].startswith("Hint: ")
-        assert editor.save(path, f"{RIGHT}# {save}\n") == []
+        assert editor.save(path, f"{RIGHT}# {number}\n") == []
 
 
 def test_next_hint_action_adds_the_hint_to_the_diagnostic(editor, student_copy):
     path = student_copy / SCRIPT
     diagnostics = editor.save(path, WRONG)
-    message = run_action(editor, actions(editor, path, diagnostics)["Next hint"])
-    (now,) = editor.diagnostics(path)
+    message = run_action(editor, actions_at(editor, path, diagnostics)["Next hint"])
+    (updated_diagnostic,) = editor.diagnostics(path)
     assert "Hint 2 of 3: " in message
-    assert now["relatedInformation"][0]["message"] in message
+    assert updated_diagnostic["relatedInformation"][0]["message"] in message
     assert (
         editor.save(path, f"{WRONG}# changed\n")[0]["relatedInformation"]
         == diagnostics[0]["relatedInformation"]
@@ -176,8 +177,8 @@ def test_next_hint_action_adds_the_hint_to_the_diagnostic(editor, student_copy):
 def test_inlay_hints_show_the_shapes_that_lines_compute(editor, student_copy):
     path = student_copy / SCRIPT
     editor.save(path, RIGHT)
-    everywhere = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
-    parameters = {"textDocument": {"uri": path.as_uri()}, "range": everywhere}
+    whole_file = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+    parameters = {"textDocument": {"uri": path.as_uri()}, "range": whole_file}
     (hint,) = editor.request("textDocument/inlayHint", parameters)
     line = RIGHT.splitlines()[LINE]
     assert (hint["position"], hint["label"]) == ({"line": LINE, "character": len(line)}, "→ (T)")
@@ -190,7 +191,7 @@ def test_other_files_and_a_script_with_an_edited_notebook_get_no_diagnostics(edi
     item = {"uri": notes.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
     editor.notify("textDocument/didOpen", {"textDocument": item})
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
-    assert editor.open(path) == []  # the next that is published is of this file
+    assert editor.open(path) == []  # nothing was published about notes.py before
     assert (
         editor.request(
             "textDocument/inlayHint",

@@ -1,6 +1,7 @@
 """Internal: which exercise a command without a name means, after six checks that are not run.
 
-A file that has not changed since its last check is not run again, and what has changed is."""
+The result of the last check is kept: an unchanged file is not run again, a changed file is.
+"""
 
 import os
 import shutil
@@ -20,10 +21,11 @@ from manyheads.submission import Source
 from tests import make
 from tests.make import RIGHT, WRONG
 
-TIMES = count(10**18)
+TIMES = count(10**18)  # increasing times of files, in nanoseconds
 SCRIPT = "exercises/averages/01_running_mean.py"
 NOT_KEPT = "note: this result cannot be kept here, and course status will not know of it."
-TORCH_IMPORTED = """
+# runs `course`, then prints whether torch was imported
+PRINT_TORCH_IMPORTED = """
 import sys
 from manyheads.cli.app import app
 try:
@@ -48,18 +50,19 @@ def own_attempt(
 
 @pytest.fixture
 def was_run(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
-    """Whether the student's file was run since this was last asked. Its right attempt notes that it
-    runs.
-    """
-    noted = tmp_path / "noted"
-    (student_copy / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
+    """Write a right attempt that leaves a trace when it runs.
 
-    def ask() -> bool:
-        has_run = noted.exists()
-        noted.unlink(missing_ok=True)
+    Return a function that says whether it has run since the previous call of that function.
+    """
+    marker = tmp_path / "noted"
+    (student_copy / SCRIPT).write_text(f"open({str(marker)!r}, 'a').write('x')\n{RIGHT}")
+
+    def has_run_since() -> bool:
+        has_run = marker.exists()
+        marker.unlink(missing_ok=True)
         return has_run
 
-    return ask
+    return has_run_since
 
 
 def test_commands_do_not_run_an_unchanged_attempt_again(run_course, student_copy, was_run):
@@ -81,7 +84,7 @@ def test_commands_do_not_run_an_unchanged_attempt_again(run_course, student_copy
 
 
 def test_check_runs_an_attempt_again_after_a_timeout(run_course, student_copy):
-    """A busy machine may have been the cause, and who asks to check it wants to know."""
+    """A busy machine may have caused the timeout, so `course check` tries again."""
     text = (student_copy / "course.yaml").read_text()
     (student_copy / "course.yaml").write_text(
         text.replace("seconds_per_call: 2", "seconds_per_call: 0.5").replace(
@@ -98,24 +101,25 @@ def test_check_runs_an_attempt_again_after_a_timeout(run_course, student_copy):
 
 
 def test_a_wrong_line_is_kept_for_later_checks_of_the_same_text(student_course, monkeypatch):
-    """On a busy machine the search for the line ends before it finds it again."""
+    """On a busy machine a later search may time out before it finds the line again."""
     check = make.check("sum", function="running_mean")
-    proved = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
-    unproved = make.exercise("running_mean", check)
-    mended = make.exercise("running_mean", make.check("sum", outcome="passed", score=1.0))
-    results = iter([proved, unproved, mended])
+    with_line = make.exercise("running_mean", check, lines=(ProvedLine(line=7),))
+    without_line = make.exercise("running_mean", check)
+    passed = make.exercise("running_mean", make.check("sum", outcome="passed", score=1.0))
+    results = iter([with_line, without_line, passed])
     monkeypatch.setattr(own.Checks, "_run", lambda *_: next(results))
-    desks = [own.Checks(student_course, fresh=True) for _ in range(3)]
-    proved_lines = [desk.result(own_attempt(student_course)).lines for desk in desks]
-    assert proved_lines == [proved.lines, proved.lines, ()]
+    runs = [own.Checks(student_course, fresh=True) for _ in range(3)]
+    lines = [checks.result(own_attempt(student_course)).lines for checks in runs]
+    assert lines == [with_line.lines, with_line.lines, ()]
 
 
 def test_status_does_not_import_torch_if_nothing_has_changed(student_copy):
     (student_copy / SCRIPT).write_text(WRONG)
-    twice = [
-        make.run(sys.executable, "-c", TORCH_IMPORTED, "status", cwd=student_copy) for _ in range(2)
+    runs = [
+        make.run(sys.executable, "-c", PRINT_TORCH_IMPORTED, "status", cwd=student_copy)
+        for _ in range(2)
     ]
-    assert [(completed.returncode, completed.stderr) for completed in twice] == [
+    assert [(completed.returncode, completed.stderr) for completed in runs] == [
         (0, "True\n"),
         (0, "False\n"),
     ]
@@ -127,24 +131,26 @@ def test_a_kept_result_is_discarded_if_the_engine_has_changed(student_course, mo
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
     status = os.stat(own.__file__)
     assert f"check_and_keep_result.py {status.st_mtime_ns} {status.st_size}" in versions
-    for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
-        monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
+    for changed_versions in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
+        monkeypatch.setattr(
+            own, "versions", lambda changed_versions=changed_versions: changed_versions
+        )
         assert own_attempt(student_course).last_result is None
 
 
-KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
+KEPT_RESULT = f".course/{own.NAME}/averages.01_running_mean.json"
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
+    ("changed_file", "damage"),
     [
         ("course.yaml", None),
         ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
-        *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
+        *((KEPT_RESULT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
     ],
 )
 def test_a_kept_result_is_discarded_if_its_inputs_change_or_it_is_damaged(
-    student_course, student_copy, file, text
+    student_course, student_copy, changed_file, damage
 ):
     own_attempt(student_course).keep(RESULT)
     assert (
@@ -152,21 +158,21 @@ def test_a_kept_result_is_discarded_if_its_inputs_change_or_it_is_damaged(
         own_attempt(student_course, RIGHT).last_result,
     ) == (RESULT, None)
     assert own_attempt(student_course, name="01_running_mean.ipynb").last_result is None
-    path = student_copy / file
-    path.write_bytes(path.read_bytes() + b"\n" if text is None else text)
+    path = student_copy / changed_file
+    path.write_bytes(path.read_bytes() + b"\n" if damage is None else damage)
     assert own_attempt(student_course).last_result is None
     own_attempt(student_course).keep(RESULT)
     assert own_attempt(student_course).last_result == RESULT
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_check_prints_a_note_if_its_result_cannot_be_kept(run_course, student_copy, full):
-    """A file where the folder should be stands for a disk that is full or read-only."""
+@pytest.mark.parametrize("is_full", [True, False], ids=["full disk", "free disk"])
+def test_check_prints_a_note_if_its_result_cannot_be_kept(run_course, student_copy, is_full):
+    """A file in place of the folder has the same effect as a full or read-only disk."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    if full:
+    if is_full:
         (student_copy / own.FOLDER).touch()
     completed = run_course("check", "running_mean", cwd=student_copy)
-    assert (completed.returncode, NOT_KEPT in completed.stdout) == (0, full)
+    assert (completed.returncode, NOT_KEPT in completed.stdout) == (0, is_full)
     assert "0 of " not in completed.stdout
 
 
@@ -181,7 +187,7 @@ def test_commands_without_a_name_choose_the_last_checked_unfinished_exercise(two
         match=r"^trace which exercise\? None was checked here yet\. Next: course trace ",
     ):
         meant_exercises(course, None, "trace")
-    for exercise, result, expected in (
+    for checked_exercise, result, meant_exercise in (
         (second, failed, second),
         (first, failed, first),
         (second, failed, second),
@@ -189,6 +195,9 @@ def test_commands_without_a_name_choose_the_last_checked_unfinished_exercise(two
         (second, passed, second),
         (first, passed, first),
     ):
-        OwnAttempt(course, exercise, Source(exercise.script.name, "x = 1\n"), True).keep(result)
-        os.utime(kept_path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
-        assert meant_exercises(course, None, "hint").exercise == expected
+        OwnAttempt(
+            course, checked_exercise, Source(checked_exercise.script.name, "x = 1\n"), True
+        ).keep(result)
+        # set the time: clocks of file systems may be coarse
+        os.utime(kept_path(checked_exercise), ns=(next(TIMES), next(TIMES)))
+        assert meant_exercises(course, None, "hint").exercise == meant_exercise

@@ -1,4 +1,4 @@
-"""`course hint`, as a student at midnight asks it."""
+"""`course hint`: its hints, their order, and what it says if a file is missing or damaged."""
 
 import shutil
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import Run
 from tests.make import RIGHT, TINY
 
+# an attempt with a known misconception, and one without
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 DOES_NOT_HOLD = RIGHT.replace(".mean()", ".mean() * 0.731")
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -18,13 +19,15 @@ Ask = Callable[[], list[str]]
 
 @pytest.fixture
 def copy_with_mistake(student_copy: Path) -> Path:
-    """A folder as a student has it, with a mistake in it."""
+    """Return a student's folder whose attempt has a mistake."""
     (student_copy / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
     return student_copy
 
 
 @pytest.fixture
 def ask_for_hint(run_course: Run, copy_with_mistake: Path) -> Ask:
+    """Return a function that runs `course hint running_mean` and returns its lines."""
+
     def ask() -> list[str]:
         completed = run_course("hint", "running_mean", cwd=copy_with_mistake)
         assert (completed.returncode, completed.stderr) == (0, "")
@@ -47,9 +50,9 @@ def test_hint_stays_at_the_first_step_if_its_state_cannot_be_written(
     shutil.rmtree(state_folder, ignore_errors=True)
     state_folder.write_text("a file in the way, for which root has no way round either")
     for _ in range(2):
-        _, first_hint, forgets, _ = ask_for_hint()
+        _, first_hint, warning, _ = ask_for_hint()
         assert first_hint == "Hint 1 of 3: How many numbers are in the mean at position 0?"
-        assert forgets.startswith(
+        assert warning.startswith(
             f"The step is not remembered: {state_folder}/hints.json cannot be written ("
         )
 
@@ -101,19 +104,19 @@ def test_an_untouched_stub_gets_the_hint_of_course_yaml_and_a_right_attempt_none
 
 
 @pytest.mark.parametrize(
-    ("source", "said", "hint"),
+    ("source", "title_part", "hint_start"),
     [
         pytest.param(
             "def running_mean(x):\n    import os\n    os._exit(0)\n",
             "process",
             "Hint 1 of 2: The whole process ended",
-            id="ends the process",
+            id="an exit of the process",
         ),
         pytest.param(
             "def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
             "It was still in the loop on line 3",
             "Hint 1 of 2: Which loop has no end?",
-            id="has no end",
+            id="an endless loop",
         ),
         pytest.param(
             "import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n",
@@ -125,48 +128,47 @@ def test_an_untouched_stub_gets_the_hint_of_course_yaml_and_a_right_attempt_none
             DOES_NOT_HOLD,
             "It does not do this yet: ",
             "Hint 1 of 3: Look at line 7: one small change there makes every check pass.",
-            id="a mistake without a name",
+            id="wrong values without a known misconception",
         ),
     ],
 )
 def test_hint_describes_the_failure_if_no_misconception_explains_it(
-    ask_for_hint, copy_with_mistake, source, said, hint
+    ask_for_hint, copy_with_mistake, source, title_part, hint_start
 ):
     (copy_with_mistake / SCRIPT).write_text(source, encoding="utf-8")
     title, first_hint, _ = ask_for_hint()
-    assert said in title
-    assert first_hint.startswith(hint)
+    assert title_part in title
+    assert first_hint.startswith(hint_start)
 
 
-NAMED = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
-GONE = "Next: git checkout exercises/averages/01_running_mean.py\n"
-HALF = (
+RENAME = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
+RESTORE = "Next: git checkout exercises/averages/01_running_mean.py\n"
+REPAIR = (
     "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\n"
     "Next: course trace running_mean\n"
 )
 
 
 @pytest.mark.parametrize(
-    ("name", "command", "said"),
+    # name: the file in place of the script, or "" if script and notebook are deleted
+    ("name", "command", "remedy"),
     [
         *(
-            pytest.param("", command, GONE, id=f"nothing to {command}")
+            pytest.param("", command, RESTORE, id=f"no file to {command}")
             for command in ("check 1", "hint 1", "trace 1", "plot 1")
         ),
-        ("01_running_mean (1).py", "check 1", NAMED),
-        ("01_runningmean.py", "check", NAMED),
-        ("1_running_mean.py", "hint 1", NAMED),
-        ("mean FINAL.py", "check 1", NAMED),
-        ("Untitled.py", "check", NAMED),
-        pytest.param(
-            "01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"
-        ),
+        ("01_running_mean (1).py", "check 1", RENAME),
+        ("01_runningmean.py", "check", RENAME),
+        ("1_running_mean.py", "hint 1", RENAME),
+        ("mean FINAL.py", "check 1", RENAME),
+        ("Untitled.py", "check", RENAME),
+        pytest.param("01_running_mean.ipynb", "trace 1", REPAIR, id="a truncated notebook"),
     ],
 )
 def test_commands_say_how_to_fix_a_missing_misnamed_or_damaged_file(
-    run_course, copy_with_mistake, name, command, said
+    run_course, copy_with_mistake, name, command, remedy
 ):
-    """Of a script under another name the notebook beside it is untouched."""
+    """If the script has another name, the untouched notebook stays beside it."""
     script, notebook = (
         copy_with_mistake / SCRIPT,
         (copy_with_mistake / SCRIPT).with_suffix(".ipynb"),
@@ -178,11 +180,11 @@ def test_commands_say_how_to_fix_a_missing_misnamed_or_damaged_file(
     if name:
         script.with_name(name).write_bytes(text)
         prefix = (
-            f"01_running_mean.py is not here, and {name} is not read.\n" if said == NAMED else ""
+            f"01_running_mean.py is not here, and {name} is not read.\n" if remedy == RENAME else ""
         )
     else:
         prefix = "01_running_mean.py is not here.\n"
     completed = run_course(*command.split(), cwd=copy_with_mistake)
     is_check = command.startswith("check")
-    expected = (1, f"{prefix}{said}", "") if is_check else (2, "", f"course: {prefix}{said}")
+    expected = (1, f"{prefix}{remedy}", "") if is_check else (2, "", f"course: {prefix}{remedy}")
     assert (completed.returncode, completed.stdout, completed.stderr) == expected

@@ -1,7 +1,7 @@
-"""Internal: the letter that `ask` reads from a terminal has no other entry.
+"""Internal: no command reads a letter from a terminal without asking a question first.
 
-`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that
-loops, exits or floods.
+The commands `course trace`, `plot`, `ask`, `train` and `bench`, also with code that loops, exits
+or prints too much.
 """
 
 import os
@@ -26,6 +26,7 @@ from tests.make import COURSE, RIGHT, call_course, notebook, run
 from tests.student.real import REPOSITORY, exercise_of, reference_source
 
 SCRIPT = "exercises/averages/01_running_mean.py"
+# a right attempt that prints 900 KB
 FLOODS = """\
 import torch
 
@@ -39,6 +40,7 @@ def running_mean(x):
 
 
 def trace_error(folder, *names):
+    """Run a `course trace` that must fail, and return its stderr."""
     completed = call_course("trace", "running_mean", *names, cwd=folder)
     assert (completed.returncode, completed.stdout) == (2, "")
     return completed.stderr
@@ -74,7 +76,7 @@ def test_trace_explains_each_line_of_code_that_floods_its_output(run_course, stu
                 "It raised RuntimeError on line 3: a reshape to a shape with another number of",
                 "\nChange the first line that surprises you.\nNext: course check running_mean\n",
             ],
-            id="an exception, after the operations before it",
+            id="operations before an exception",
         ),
         pytest.param(
             "def running_mean(x):\n    return len(x)\n",
@@ -83,58 +85,62 @@ def test_trace_explains_each_line_of_code_that_floods_its_output(run_course, stu
                 "a tensor was expected; yours returned an int",
                 "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n",
             ],
-            id="no operation, and no right call",
+            id="no operation and no right call",
         ),
     ],
 )
-def test_check_and_trace_say_what_is_wrong(student_folder, source, status, lines):
-    (student_folder / SCRIPT).write_text(source, encoding="utf-8")
+def test_check_and_trace_say_what_is_wrong(student_copy_in_process, source, status, lines):
+    (student_copy_in_process / SCRIPT).write_text(source, encoding="utf-8")
     checked, traced = (
-        call_course(command, "01", cwd=student_folder) for command in ("check", "trace")
+        call_course(command, "01", cwd=student_copy_in_process) for command in ("check", "trace")
     )
     assert traced.returncode == status
     output = one_line_of(checked.stdout + traced.stdout)
     assert [line for line in lines if one_line_of(line) not in output] == []
 
 
-def test_trace_refuses_an_untouched_stub(student_folder):
-    assert trace_error(student_folder) == (
+def test_trace_refuses_an_untouched_stub(student_copy_in_process):
+    assert trace_error(student_copy_in_process) == (
         "course: running_mean is not started yet: there is nothing to trace.\n"
         "Fill the first stub of 01_running_mean.\nNext: course trace running_mean\n"
     )
 
 
-def test_trace_names_lines_of_a_notebook_by_cell(student_folder):
-    (student_folder / SCRIPT).unlink()
+def test_trace_names_lines_of_a_notebook_by_cell(student_copy_in_process):
+    (student_copy_in_process / SCRIPT).unlink()
     cells = [
         "import torch\n\n",
         "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n",
     ]
-    (student_folder / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
-    completed = call_course("trace", "running_mean", cwd=student_folder)
+    (student_copy_in_process / SCRIPT).with_suffix(".ipynb").write_text(
+        notebook(*cells), encoding="utf-8"
+    )
+    completed = call_course("trace", "running_mean", cwd=student_copy_in_process)
     assert completed.returncode == 1
     assert "cell 2, 2  y = x.cumsum(0)" in completed.stdout
     assert "It raised RuntimeError on line 3 of code cell 2: " in one_line_of(completed.stdout)
 
 
-def test_trace_refuses_an_unknown_function_and_names_the_known_ones(student_folder):
-    (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    assert trace_error(student_folder, "median") == (
+def test_trace_refuses_an_unknown_function_and_names_the_known_ones(student_copy_in_process):
+    (student_copy_in_process / SCRIPT).write_text(FLOODS, encoding="utf-8")
+    assert trace_error(student_copy_in_process, "median") == (
         "course: running_mean has no 'median' to trace; "
         "it has: running_mean. Next: course trace running_mean\n"
     )
 
 
-def test_trace_suggests_verify_if_no_recorded_call_fits_the_declared_shapes(student_folder):
-    (student_folder / SCRIPT).write_text(FLOODS, encoding="utf-8")
-    make.replace(student_folder / "course.yaml", "(x: (T,))", "(x: (T,), n)")
-    error = trace_error(student_folder)
+def test_trace_suggests_verify_if_no_recorded_call_fits_the_declared_shapes(
+    student_copy_in_process,
+):
+    (student_copy_in_process / SCRIPT).write_text(FLOODS, encoding="utf-8")
+    make.replace(student_copy_in_process / "course.yaml", "(x: (T,))", "(x: (T,), n)")
+    error = trace_error(student_copy_in_process)
     assert "no recorded call of running_mean fits its " in error
     assert error.endswith(": course verify running_mean\n")
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "reason"),
     [
         pytest.param(
             "def running_mean(x):\n    while True:\n        x = x + 1\n",
@@ -145,7 +151,7 @@ def test_trace_suggests_verify_if_no_recorded_call_fits_the_declared_shapes(stud
             "import os\ndef running_mean(x):\n    os._exit(0)\n",
             "The attempt ended its own process (exit status 0) in place of answering. That "
             "was in running_mean.",
-            id="an end of its process",
+            id="an exit of the process",
         ),
         pytest.param(
             "import nowhere\n",
@@ -158,30 +164,30 @@ def test_trace_suggests_verify_if_no_recorded_call_fits_the_declared_shapes(stud
             "            __import__('os').write(end, b'x' * 99)\n        except OSError:\n"
             "            continue\n    return x\n",
             "The attempt sent something that is not an answer",
-            id="bytes of its own on the wire",
+            id="bytes written to the judge's pipe",
         ),
     ],
 )
 def test_trace_explains_in_one_sentence_why_code_gives_no_answer(
-    tiny, running_mean, box, source, says
+    tiny, running_mean, box, source, reason
 ):
     recorded_examples = examples(running_mean, read(running_mean.fingerprints))
     attempt = Source("01_running_mean.py", source)
     outcome = follow(box, tiny.limits.for_worker(), attempt, recorded_examples)
     assert outcome.traced_examples == ()
-    assert outcome.ended.startswith(says)
+    assert outcome.ended.startswith(reason)
 
 
-BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+DIVIDES_BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
 def test_plot_writes_a_page_and_prints_its_caption(run_course, student_copy):
-    (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(DIVIDES_BY_LENGTH, encoding="utf-8")
     completed = run_course("plot", "running_mean", cwd=student_copy / "exercises")
     assert (completed.returncode, completed.stderr) == (0, "")
-    caption, where, next_step = completed.stdout.splitlines()
+    caption, location, next_step = completed.stdout.splitlines()
     assert caption.startswith("running_mean(x): the largest difference is ")
-    assert where == f"Drawn in {student_copy / 'plots' / 'running_mean.html'}"
+    assert location == f"Drawn in {student_copy / 'plots' / 'running_mean.html'}"
     assert next_step == "Next: course check running_mean"
     page = (student_copy / "plots" / "running_mean.html").read_text(encoding="utf-8")
     assert f"<figcaption>{caption}</figcaption>" in page
@@ -189,7 +195,7 @@ def test_plot_writes_a_page_and_prints_its_caption(run_course, student_copy):
 
 @pytest.fixture
 def done_copy(student_copy: Path, run_course: Run) -> Path:
-    """A student's folder in which the exercise is done."""
+    """Return a student's folder in which the exercise is done."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     completed = run_course("check", "running_mean", cwd=student_copy)
     assert completed.returncode == 0
@@ -203,7 +209,7 @@ def questions_in(output):
 
 
 def right_letters(run_course, folder):
-    """Return the right letters, which `ask` shows if all answers are skipped."""
+    """Return the letters of the right answers, which `ask` prints if all questions are skipped."""
     options = ("--seed", "3", "--letters", "-----")
     completed = run_course("ask", "running_mean", *options, cwd=folder)
     return "".join(re.findall(r"^  It is ([A-D]):", completed.stdout, re.MULTILINE))
@@ -231,6 +237,7 @@ def test_ask_counts_right_answers_and_marks_a_wrong_one(run_course, done_copy):
 @pytest.mark.journey
 def test_ask_on_a_terminal_allows_a_second_try(run_course, done_copy):
     letters = right_letters(run_course, done_copy)
+    # for question 1 an unknown key, a wrong and the right letter; 2 is skipped; "q" quits
     keys = f"x\n{wrong_letter(letters)}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
     command = (*COURSE, "ask", "running_mean", "--seed", "3")
     completed = run(*command, cwd=done_copy, input_text=keys)
@@ -240,10 +247,10 @@ def test_ask_on_a_terminal_allows_a_second_try(run_course, done_copy):
 
 
 def test_ask_refuses_an_exercise_that_is_not_done(run_course, student_copy):
-    none = run_course("ask", cwd=student_copy)
-    assert none.returncode == 2
+    unchecked = run_course("ask", cwd=student_copy)
+    assert unchecked.returncode == 2
     assert (
-        none.stderr
+        unchecked.stderr
         == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
     )
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
@@ -259,19 +266,19 @@ def test_ask_ignores_keys_typed_before_the_question(
     monkeypatch,
 ):
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
-    typing, terminal = pty.openpty()
+    keyboard, terminal = pty.openpty()
     monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
-    os.write(typing, b"A\n")
-    threading.Timer(1.0, os.write, (typing, b"b\n")).start()
+    os.write(keyboard, b"A\n")
+    threading.Timer(1.0, os.write, (keyboard, b"b\n")).start()
     assert _letter(open_console()) == "B"
 
 
-ID = "fused_qkv"
+ID = "fused_qkv"  # an exercise with a module that can be trained
 
 
 @pytest.fixture
 def real_copy(tmp_path: Path) -> Path:
-    """The course as a student has it, who has done one exercise."""
+    """Return a student's folder of the real course, in which one exercise is done."""
     exercises = Path("exercises/multi_head_attention")
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
     (tmp_path / exercises / "fingerprints").mkdir(parents=True)
@@ -283,15 +290,15 @@ def real_copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def real_folder(real_copy, in_this_process):
-    """The same, for a command that runs in this process."""
+def real_copy_in_process(real_copy, attempts_in_new_processes):
+    """Return the same folder for commands that run in this process."""
     return real_copy
 
 
 def test_train_reports_the_loss_and_generates_text(run_course, real_copy):
     completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
     assert (completed.returncode, completed.stderr) == (0, "")
-    step, means, heading, *writes, next_step = completed.stdout.splitlines()
+    step, meaning, heading, *generated, next_step = completed.stdout.splitlines()
     loss = re.fullmatch(r"step  100, loss (\d\.\d\d): Alice .*", step)
     assert loss
     assert 2 < float(loss[1]) < 4
@@ -300,10 +307,10 @@ def test_train_reports_the_loss_and_generates_text(run_course, real_copy):
             rf"A loss of {loss[1]} means being as unsure as among [\d."
             r"]+ equally likely characters; at first it was [\d.]+\."
         ),
-        means,
+        meaning,
     )
     assert heading == "It writes:"
-    assert writes[0].startswith("  Alice ")
+    assert generated[0].startswith("  Alice ")
     assert next_step == f"Next: course check {ID}"
 
 
@@ -314,22 +321,22 @@ def test_train_warns_about_a_module_without_a_causal_mask(run_course, real_copy)
     )
     script.write_text(text, encoding="utf-8")
     completed = run_course("train", ID, "--steps", "100", cwd=real_copy)
-    warning, _, means, heading, *_, next_step = completed.stdout.splitlines()
+    warning, _, meaning, heading, *_, next_step = completed.stdout.splitlines()
     assert warning.startswith("Your module sees the future: ")
-    assert re.fullmatch(r"A loss of \d\.\d\d says nothing here, because .*", means)
+    assert re.fullmatch(r"A loss of \d\.\d\d says nothing here, because .*", meaning)
     assert (heading, next_step) == ("It writes:", f"Next: course check {ID}")
 
 
-def test_train_reports_an_exception_in_the_students_code(real_folder):
-    script = next((real_folder / "exercises" / "multi_head_attention").glob("07_*.py"))
+def test_train_reports_an_exception_in_the_students_code(real_copy_in_process):
+    script = next((real_copy_in_process / "exercises" / "multi_head_attention").glob("07_*.py"))
     script.write_text("import nowhere\n", encoding="utf-8")
-    error = call_course("train", ID, cwd=real_folder).stderr
+    error = call_course("train", ID, cwd=real_copy_in_process).stderr
     assert error.startswith("course: Your code raised ModuleNotFoundError on line 1")
     assert error.endswith("\nNext: course check\n")
 
 
-def test_train_suggests_an_exercise_that_has_a_module(real_folder):
-    assert call_course("train", "causal_mask", cwd=real_folder).stderr == (
+def test_train_suggests_an_exercise_that_has_a_module(real_copy_in_process):
+    assert call_course("train", "causal_mask", cwd=real_copy_in_process).stderr == (
         "course: causal_mask has no module to train. Next: course train weight_split\n"
     )
 
@@ -337,10 +344,11 @@ def test_train_suggests_an_exercise_that_has_a_module(real_folder):
 def test_quick_bench_prints_measured_rows_and_a_reference_row(run_course):
     completed = run_course("bench", "--quick")
     assert (completed.returncode, completed.stderr) == (0, "")
-    ours = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
-    assert [row[0] for row in ours] == ["float32"] * 2 + ["bfloat16"] * 2 + ["A100,"]
-    assert ours[-1][-3:] == ["0.31", "0.11", "2.8×"]
-    assert all(float(row[-6]) > 0 and float(row[-5]) > 0 for row in ours[:-1])
+    # two rows for each type of number, and the published row of an A100
+    rows = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
+    assert [row[0] for row in rows] == ["float32"] * 2 + ["bfloat16"] * 2 + ["A100,"]
+    assert rows[-1][-3:] == ["0.31", "0.11", "2.8×"]
+    assert all(float(row[-6]) > 0 and float(row[-5]) > 0 for row in rows[:-1])
 
 
 @pytest.mark.gpu

@@ -1,4 +1,4 @@
-"""A notebook as a page: executed, on a phone, in both colour schemes, and by axe."""
+"""Exercise notebooks as HTML pages: their width on a phone, and accessibility checks with axe."""
 
 import os
 import shutil
@@ -17,10 +17,12 @@ pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
 ASSIGNMENT = "multi_head_attention"
 STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
 EXECUTED = "04_reshape_dance"
-PHONE = 390
-# its template makes these pale
-NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
-WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
+# CSS pixels
+PHONE_WIDTH, PHONE_HEIGHT = 390, 844
+# elements whose low contrast comes from the template of nbconvert
+NBCONVERT_ELEMENTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
+# JavaScript: the elements that reach beyond the right edge and cannot be scrolled to
+CUT_OFF_ELEMENTS = """[...document.querySelectorAll('main *, body *')].filter(e => {
   if (e.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let p = e.parentElement; p; p = p.parentElement)
     if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
@@ -30,7 +32,7 @@ WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the exercises with a page beside each notebook. One was executed."""
+    """Write an HTML page beside each notebook, of which one is executed; return the folder."""
     exporter = pytest.importorskip("nbconvert").HTMLExporter(
         template_name="lab", mathjax_url="data:,", require_js_url="data:,", mermaid_js_url="data:,"
     )
@@ -46,12 +48,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Write the solutions into a notebook and execute it, with the student release alone."""
     solved = read_script(REPOSITORY / "solutions" / ASSIGNMENT / f"{EXECUTED}.py").cells
     answers = iter([cell.source for cell in solved if "solution" in cell.metadata.get("tags", [])])
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = next(answers)
-    package = folder.parent / "package"  # as a student has it: without anything hidden
+    package = folder.parent / "package"  # the engine alone: no solutions and no hidden checks
     shutil.copytree(
         REPOSITORY / "manyheads",
         package / "manyheads",
@@ -70,9 +73,10 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_page_fits_the_width_of_a_phone(pages, browser, stem):
-    browser.open(pages / f"{stem}.html", PHONE, 844)
-    assert browser.js("document.documentElement.scrollWidth") == PHONE
-    assert browser.js(WIDER) == []
+    browser.open(pages / f"{stem}.html", PHONE_WIDTH, PHONE_HEIGHT)
+    assert browser.js("document.documentElement.scrollWidth") == PHONE_WIDTH
+    assert browser.js(CUT_OFF_ELEMENTS) == []
+    # of each image: is it loaded, and does it end before the right edge?
     images = browser.js(
         "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= "
         "innerWidth])"
@@ -83,8 +87,8 @@ def test_page_fits_the_width_of_a_phone(pages, browser, stem):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("stem", STEMS)
 def test_page_has_no_accessibility_violations(pages, browser, stem, scheme):
-    browser.open(pages / f"{stem}.html", PHONE, 844)
-    assert accessibility_violations(browser, scheme, NBCONVERTS) == []
+    browser.open(pages / f"{stem}.html", PHONE_WIDTH, PHONE_HEIGHT)
+    assert accessibility_violations(browser, scheme, NBCONVERT_ELEMENTS) == []
 
 
 def test_an_executed_notebook_shows_its_prediction_and_a_passed_check(

@@ -1,4 +1,4 @@
-"""A released notebook: its first cell knows its exercise, and %check judges the cells so far."""
+"""The first cell of a released notebook loads %check, which checks the cells that have run."""
 
 import shutil
 
@@ -12,22 +12,27 @@ from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey
 
-ENGINE = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})"
+IMPORT_ENGINE = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})"
 
 
 def code_of(notebook):
+    """Return the sources of the code cells."""
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
 @pytest.fixture(scope="module")
 def first_exercise():
-    """The first exercise of the course."""
+    """Return the first exercise of the real course."""
     return load_course(REPOSITORY).exercises[0]
 
 
 @pytest.fixture(scope="module")
 def check_outputs(first_exercise, tmp_path_factory):
-    """The text of each %check, in a notebook whose cells run out of order."""
+    """Return the text of each %check, in a notebook whose cells run out of order.
+
+    The first %check follows a wrong attention_scores, the second a right one; before the third,
+    attention_weights has run as well.
+    """
     root = tmp_path_factory.mktemp("class")
     assignment = first_exercise.assignment
     folder = root / "exercises" / assignment.id
@@ -40,8 +45,8 @@ def check_outputs(first_exercise, tmp_path_factory):
         if "### BEGIN SOL" in source
     )
     wrong_scores = scores.replace("/ math.sqrt(", "/ (")
-    begin = [ENGINE, first_cell, setup, simplified, attend]
-    sources = [*begin, wrong_scores, "%check", scores, "%check", weights, "%check"]
+    first_cells = [IMPORT_ENGINE, first_cell, setup, simplified, attend]
+    sources = [*first_cells, wrong_scores, "%check", scores, "%check", weights, "%check"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     NotebookClient(
         nbformat.v4.new_notebook(cells=cells),
@@ -63,9 +68,9 @@ def test_check_magic_judges_only_the_cells_that_have_run(
         "· attention_weights: its cell has not run yet · attend: waits for attention_scores, "
         "which it uses"
     ) in text
-    mended = check_outputs[1]
-    assert mended.startswith("… 01 Attention scores 1.5 / 5")
-    assert "attend: waits for attention_weights, whose cell has not run" in mended
+    text_after_correction = check_outputs[1]
+    assert text_after_correction.startswith("… 01 Attention scores 1.5 / 5")
+    assert "attend: waits for attention_weights, whose cell has not run" in text_after_correction
 
 
 def test_check_magic_explains_a_passed_exercise_and_names_the_next_notebook(

@@ -1,4 +1,4 @@
-"""The magics in a real kernel: a student runs one notebook, and its cells show the answers."""
+"""The magics %check, %course and %ask in a real kernel, which runs all cells of one notebook."""
 
 import os
 import re
@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 from tests import make
 from tests.make import REPOSITORY, TINY
 
+# the cells in the order in which they run, by names for these tests
 CELLS = {
     "setup": "import pathlib, torch\n_ = torch.manual_seed(1)",
     "wrong": (
@@ -54,7 +55,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def cell_outputs(tmp_path_factory):
-    """The outputs of each cell by their types; printed text is plain text."""
+    """Run the cells, and return the outputs of each by MIME type; printed text is text/plain."""
     folder = tmp_path_factory.mktemp("class") / "mine"
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
@@ -82,7 +83,7 @@ def cell_outputs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cell_texts(cell_outputs):
-    """The text of each cell."""
+    """Return the plain text that each cell shows, "" if it shows none."""
     return {name: output.get("text/plain", "") for name, output in cell_outputs.items()}
 
 
@@ -95,10 +96,10 @@ def test_check_magic_shows_the_report_with_a_folded_hint(cell_outputs):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("cell_name", "text"),
     [
         ("unsaved", "Nothing is written here yet."),
-        ("hint", "\nHint 2 of 3: "),  # the first stands with %check
+        ("hint", "\nHint 2 of 3: "),  # %check has shown the first one
         ("hint again", "\nHint 3 of 3: "),
         ("trace", "✗ returns (T): the right shape, other numbers"),
         ("train", "running_mean has no module to train"),
@@ -115,8 +116,8 @@ def test_check_magic_shows_the_report_with_a_folded_hint(cell_outputs):
         ),
     ],
 )
-def test_magics_use_the_saved_notebook_of_the_loaded_exercise(cell_texts, name, text):
-    assert text in cell_texts[name]
+def test_magics_use_the_saved_notebook_of_the_loaded_exercise(cell_texts, cell_name, text):
+    assert text in cell_texts[cell_name]
 
 
 def test_trace_magic_names_lines_by_cell(cell_texts):
@@ -129,7 +130,8 @@ def test_magics_suggest_only_commands_that_run_in_a_cell(cell_outputs, cell_text
     for name in ("hint", "trace", "plot", "check", "ask unsaved"):
         assert next_steps[name]
     for name, steps in next_steps.items():
-        assert not steps or re.search(r"(^|then: )[%!]\w", steps[-1]), name
+        if steps:
+            assert re.search(r"(^|then: )[%!]\w", steps[-1]), name
     for output in cell_outputs.values():
         for text in output.values():
             assert not re.search(r"(?<!%)\bcourse (?:check|hint|trace|ask|status)\b", text)
@@ -144,7 +146,7 @@ def test_ask_magic_asks_about_the_saved_notebook_and_names_its_cells(cell_texts)
     questions, answers = cell_texts["ask"], cell_texts["answer"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions
-    assert "It is " not in questions
+    assert "It is " not in questions  # the right answers are shown only after an answer
     assert answers.count("✓ ") + answers.count("✗ ") == 5
-    numbers = [re.findall(r"(?m)^Question .*", text) for text in (questions, answers)]
-    assert numbers[0] == numbers[1]
+    headings = [re.findall(r"(?m)^Question .*", text) for text in (questions, answers)]
+    assert headings[0] == headings[1]

@@ -1,4 +1,6 @@
-"""The visible checks in a notebook compare its functions with the recorded answers."""
+"""`check_notebook`, the visible checks of a notebook: they compare its functions with recorded
+answers, and raise an exception if a check fails.
+"""
 
 import sys
 import textwrap
@@ -13,7 +15,7 @@ from tests.make import REPOSITORY
 
 
 @pytest.fixture(autouse=True)
-def _beside_the_notebook(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_exercise_folder(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tiny.root / "exercises" / "averages")
 
 
@@ -29,11 +31,11 @@ def test_right_answers_print_a_passing_report(capsys):
 
 
 def test_wrong_answers_raise_an_error_that_contains_the_report():
-    says = (
+    report = (
         r"(?s)^✗ 01 running mean.*✗ running_mean: You divided by the length of x everywhere\.."
         r"*hint: "
     )
-    with pytest.raises(VisibleCheckFailed, match=says) as raised:
+    with pytest.raises(VisibleCheckFailed, match=report) as raised:
         check_notebook(
             "running_mean",
             {"running_mean": lambda x: cumulative_mean(x) * 0 + x.cumsum(0) / len(x)},
@@ -50,12 +52,12 @@ def test_a_function_that_uses_a_wrong_function_waits_for_it(tmp_path, monkeypatc
     cell.write_text(
         text.replace(" / math.sqrt(q.shape[-1])", "").replace("if __name__", "if 0 and __name__")
     )
-    names: dict[str, object] = {"__name__": "__main__"}
-    exec(compile(cell.read_text(), str(cell), "exec"), names)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(cell.read_text(), str(cell), "exec"), namespace)
     with pytest.raises(
         VisibleCheckFailed, match=r"(?s)✗ attention_scores: .*· attend: waits for attention_scores"
     ):
-        check_notebook("attention_scores", names)
+        check_notebook("attention_scores", namespace)
 
 
 def test_an_undefined_function_fails_its_check():
@@ -77,10 +79,10 @@ def test_source_of_excludes_imported_functions():
 
 
 def test_source_of_omits_a_class_after_a_deeply_nested_expression(tmp_path, monkeypatch):
-    """Python's inspect walks the whole cell to find the class, and calls itself for each level."""
+    """To find the class, Python's inspect recurses into the whole cell, and exceeds its limit."""
     cell = tmp_path / "cell.py"
     cell.write_text(f"def never():\n    return x{'()' * 900}\n\n\nclass Given:\n    pass\n")
-    names: dict[str, object] = {"__name__": "__main__"}
-    exec(compile(cell.read_text(), str(cell), "exec"), names)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(cell.read_text(), str(cell), "exec"), namespace)
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(cell), raising=False)
-    assert "def never" in source_of(names).text
+    assert "def never" in source_of(namespace).text
