@@ -420,7 +420,7 @@ def test_outputs_remove_control_characters_from_names_and_comments(
     output = completed.stdout + completed.stderr + "".join(page.read_text() for page in pages)
     assert "ada" in output
     controls = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
-    assert controls - {"\n", "\u200b"} <= {"\u200c"}, "and of a name nothing is lost"
+    assert controls - {"\n", "\u200b"} <= {"\u200c"}, "and names lose no letter"
     assert "محمد\u200cرضا" in output
 
 
@@ -724,9 +724,11 @@ def test_no_command_gives_a_zero_for_an_unreadable_file(run_on_canvas_class, tin
     page = (tiny_copy / "results" / "report" / "students" / "bela.html").read_text()
     assert "what you handed in cannot be read" in page
     assert "not graded" in page
-    row = "- {student: bela, exercise: running_mean, score: 3}\n"
-    (tiny_copy / "overrides.yaml").write_text(row)
-    assert canvas_scores(run_on_canvas_class) == {**table, "bela": "3"}, "a decision counts"
+    override = "- {student: bela, exercise: running_mean, score: 3}\n"
+    (tiny_copy / "overrides.yaml").write_text(override)
+    assert canvas_scores(run_on_canvas_class) == {**table, "bela": "3"}, (
+        "a score of the instructor counts"
+    )
     assert run_on_canvas_class("export").returncode == 0
 
 
@@ -737,11 +739,11 @@ def test_a_file_that_the_instructor_adds_replaces_an_unreadable_one(run_on_canva
     run_on_canvas_class(GRADE)
     assert canvas_scores(run_on_canvas_class)["bela"] == ""
     shutil.copytree(submitted / "ada" / "averages", submitted / "bela" / "averages")
-    again = run_on_canvas_class(COLLECT)
-    assert again.returncode == 0
-    assert "what you have laid into bela/averages/ is graded in its place" in again.stdout
+    collected_again = run_on_canvas_class(COLLECT)
+    assert collected_again.returncode == 0
+    assert "what you have laid into bela/averages/ is graded in its place" in collected_again.stdout
     assert run_on_canvas_class(GRADE).returncode == 0
-    assert canvas_scores(run_on_canvas_class)["bela"] == "0"
+    assert canvas_scores(run_on_canvas_class)["bela"] == "0"  # as ada's wrong attempt
 
 
 def test_a_new_submission_replaces_an_unreadable_one(run_on_canvas_class, tiny_copy):
@@ -757,6 +759,7 @@ def test_a_new_submission_replaces_an_unreadable_one(run_on_canvas_class, tiny_c
 def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(
     run_on_canvas_class, tiny_copy
 ):
+    # only ada's file can be graded: a wrong name, a subfolder, and a text named like an archive
     files = {"ada": FILE, "bela": "1_running_mean.py", "cleo": f"src/{FILE}", "dora": "work.zip"}
     with (tiny_copy / "roster.csv").open("a") as roster:
         roster.write("dora,Dora,12348\n")
@@ -773,19 +776,19 @@ def test_no_export_format_gives_a_zero_for_a_file_that_is_not_graded(
         assert message in completed.stdout
         page = (tiny_copy / "results" / "report" / "students" / f"{student}.html").read_text()
         assert f"cannot be graded as it is: {path}" in page
-    for name in ("canvas", "moodle", "csv"):
+    for export_format in ("canvas", "moodle", "csv"):
         for source in ("", "--gradebook sqlite:///g.db"):
-            exported = run_on_canvas_class(f"export --format {name} {source}")
+            exported = run_on_canvas_class(f"export --format {export_format} {source}")
             rows = [*csv.reader(io.StringIO(exported.stdout))]
-            blank = [row for row in rows if {"bela", "cleo", "dora"} & {*row}]
-            assert (exported.returncode, len(blank)) == (1, 3), (name, source)
-            assert [row for row in blank if "0" in row] == [], (name, source)
+            ungraded_rows = [row for row in rows if {"bela", "cleo", "dora"} & {*row}]
+            assert (exported.returncode, len(ungraded_rows)) == (1, 3), (export_format, source)
+            assert [row for row in ungraded_rows if "0" in row] == [], (export_format, source)
             assert exported.stderr.count("not graded: ") == 3
     (tiny_copy / "submitted" / "bela" / "averages" / FILE).write_text(MEAN)
     graded = run_on_canvas_class(GRADE)
     assert graded.returncode == 1
     assert "not graded: bela/averages/1_running_mean.py" in output_words(graded), (
-        "it is still named"
+        "the file with the wrong name is still reported"
     )
     assert canvas_scores(run_on_canvas_class)["bela"] == "0"
 
@@ -797,9 +800,9 @@ def test_collect_keeps_and_names_a_file_that_was_changed_after_collection(
         archive.writestr(f"lovelaceada_12345_678901_{FILE}", MEAN)
     assert run_on_canvas_class(COLLECT).returncode == 0
     (tiny_copy / "submitted" / "ada" / "averages" / FILE).write_text(f"{MEAN}# mended\n")
-    again = run_on_canvas_class(COLLECT)
-    assert again.returncode == 1
+    collected_again = run_on_canvas_class(COLLECT)
+    assert collected_again.returncode == 1
     assert (
         f"not taken: ada/averages/{FILE}: what is there was not collected, or was changed since. "
         "Next: "
-    ) in output_words(again)
+    ) in output_words(collected_again)

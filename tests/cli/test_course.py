@@ -469,11 +469,11 @@ def test_export_to_a_full_disk_keeps_the_previous_file(
     write_result(make.result("ada", exercise), tmp_path / "results")
     previous = small_disk / "grades" / path_in_out
     previous.parent.mkdir(parents=True, exist_ok=True)
-    previous.write_text("as it was\n")
+    previous.write_text("previous\n")
     (small_disk / "filler").write_bytes(bytes(4096))
     options = ("--format", export_format, "--out", small_disk / "grades")
     completed = call_course("export", "results", *options, cwd=tmp_path)
-    assert (completed.returncode, previous.read_text()) == (2, "as it was\n")
+    assert (completed.returncode, previous.read_text()) == (2, "previous\n")
     assert (
         "cannot be written (No space left on device). Next: give --out another path"
     ) in completed.stderr

@@ -214,6 +214,7 @@ def submitted_solutions(two_means: Path, tmp_path: Path) -> Path:
 
 
 def checks_file(course: Path) -> Path:
+    """Return the path of the hidden checks of running_mean."""
     return course / "grader" / "checks" / "test_running_mean.py"
 
 
@@ -223,10 +224,12 @@ def rename_a_check(course: Path) -> None:
 
 
 def empty_checks_file(course: Path) -> None:
+    """Delete all checks of running_mean."""
     checks_file(course).write_text("", encoding="utf-8")
 
 
 def raise_in_a_check(course: Path) -> None:
+    """Put a division by zero into a check of running_mean."""
     replace(checks_file(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
 
 
@@ -237,6 +240,7 @@ def read_result_file(out: Path, student: str = "ada") -> dict:  # type: ignore[t
 
 
 def points_of_student(out: Path, student: str = "ada") -> list[float | None]:
+    """Return the result file of a student as a dictionary."""
     """Return the total score of a student, and the score of each exercise."""
     result = read_result_file(out, student)
     return [result["score"], *(exercise["score"] for exercise in result["exercises"])]
@@ -322,8 +326,10 @@ def test_an_error_in_a_check_leaves_its_exercise_ungraded_until_it_is_fixed(
         ["ada", "?", "4", "?/8"],
         ["ben", "?", "4", "?/8"],
     ]
-    again = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
-    assert "2 submissions (2 in part)" in again.stdout, "only the ungraded exercise is graded again"
+    second_run = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
+    assert "2 submissions (2 in part)" in second_run.stdout, (
+        "only the ungraded exercise is graded again"
+    )
     checks_file(two_means).write_bytes(original)
     repaired = run_course("grade", submitted_solutions, *FAST, cwd=two_means)
     assert (repaired.returncode, points_of_student(two_means / "results")) == (0, [8, 4, 4])

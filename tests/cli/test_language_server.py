@@ -120,6 +120,7 @@ LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)
 
 @pytest.fixture
 def editor(student_copy: Path) -> Iterator[LanguageClient]:
+    """Start a client, and assert at the end that the server exits with 0."""
     client = LanguageClient(student_copy)
     yield client
     assert client.close() == 0

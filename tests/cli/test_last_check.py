@@ -15,7 +15,7 @@ import pytest
 from manyheads.cli.student import meant_exercises
 from manyheads.course import Course, CourseError, load_course
 from manyheads.result import ProvedLine
-from manyheads.student import check_and_keep_result as own
+from manyheads.student import check_and_keep_result
 from manyheads.student.check_and_keep_result import OwnAttempt, kept_path
 from manyheads.submission import Source
 from tests import make
@@ -39,12 +39,14 @@ RESULT = make.exercise("running_mean", score=2, max_score=4)
 
 @pytest.fixture
 def student_course(student_copy: Path) -> Course:
+    """Return the tiny course as a student has it."""
     return load_course(student_copy)
 
 
 def own_attempt(
     course: Course, source: str = WRONG, name: str = "01_running_mean.py"
 ) -> OwnAttempt:
+    """Return an attempt at the first exercise, which the student has changed."""
     return OwnAttempt(course, course.exercises[0], Source(name, source), True)
 
 
@@ -107,8 +109,8 @@ def test_a_wrong_line_is_kept_for_later_checks_of_the_same_text(student_course, 
     without_line = make.exercise("running_mean", check)
     passed = make.exercise("running_mean", make.check("sum", outcome="passed", score=1.0))
     results = iter([with_line, without_line, passed])
-    monkeypatch.setattr(own.Checks, "_run", lambda *_: next(results))
-    runs = [own.Checks(student_course, fresh=True) for _ in range(3)]
+    monkeypatch.setattr(check_and_keep_result.Checks, "_run", lambda *_: next(results))
+    runs = [check_and_keep_result.Checks(student_course, fresh=True) for _ in range(3)]
     lines = [checks.result(own_attempt(student_course)).lines for checks in runs]
     assert lines == [with_line.lines, with_line.lines, ()]
 
@@ -127,18 +129,18 @@ def test_status_does_not_import_torch_if_nothing_has_changed(student_copy):
 
 def test_a_kept_result_is_discarded_if_the_engine_has_changed(student_course, monkeypatch):
     own_attempt(student_course).keep(RESULT)
-    versions = own.versions()
+    versions = check_and_keep_result.versions()
     assert {version.split()[0] for version in versions} >= {"manyheads", "torch"}
-    status = os.stat(own.__file__)
+    status = os.stat(check_and_keep_result.__file__)
     assert f"check_and_keep_result.py {status.st_mtime_ns} {status.st_size}" in versions
     for changed_versions in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
         monkeypatch.setattr(
-            own, "versions", lambda changed_versions=changed_versions: changed_versions
+            check_and_keep_result, "versions", lambda versions=changed_versions: versions
         )
         assert own_attempt(student_course).last_result is None
 
 
-KEPT_RESULT = f".course/{own.NAME}/averages.01_running_mean.json"
+KEPT_RESULT = f".course/{check_and_keep_result.NAME}/averages.01_running_mean.json"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_check_prints_a_note_if_its_result_cannot_be_kept(run_course, student_co
     """A file in place of the folder has the same effect as a full or read-only disk."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if is_full:
-        (student_copy / own.FOLDER).touch()
+        (student_copy / check_and_keep_result.FOLDER).touch()
     completed = run_course("check", "running_mean", cwd=student_copy)
     assert (completed.returncode, NOT_KEPT in completed.stdout) == (0, is_full)
     assert "0 of " not in completed.stdout

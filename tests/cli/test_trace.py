@@ -205,6 +205,7 @@ def done_copy(student_copy: Path, run_course: Run) -> Path:
 
 
 def questions_in(output):
+    """Return the headings of the questions in the output of `course ask`."""
     return re.findall(r"^Question \d of \d$", output, re.MULTILINE)
 
 
@@ -344,7 +345,7 @@ def test_train_suggests_an_exercise_that_has_a_module(real_copy_in_process):
 def test_quick_bench_prints_measured_rows_and_a_reference_row(run_course):
     completed = run_course("bench", "--quick")
     assert (completed.returncode, completed.stderr) == (0, "")
-    # two rows for each type of number, and the published row of an A100
+    # two rows for each type of number, and the recorded row of an A100
     rows = [line.split() for line in completed.stdout.splitlines() if " 256 " in line]
     assert [row[0] for row in rows] == ["float32"] * 2 + ["bfloat16"] * 2 + ["A100,"]
     assert rows[-1][-3:] == ["0.31", "0.11", "2.8×"]

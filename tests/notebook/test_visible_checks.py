@@ -16,10 +16,12 @@ from tests.make import REPOSITORY
 
 @pytest.fixture(autouse=True)
 def _in_exercise_folder(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test in the folder of the exercise, as a notebook does."""
     monkeypatch.chdir(tiny.root / "exercises" / "averages")
 
 
 def cumulative_mean(x: torch.Tensor) -> torch.Tensor:
+    """Return the right answer to the exercise running_mean."""
     if len(x) == 0:
         raise ValueError("nothing to average")
     return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)

@@ -44,10 +44,12 @@ def folder_without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def is_visible_check(cell: dict) -> bool:
+    """Say whether a cell has the visible checks of the exercise."""
     return bool(cell["metadata"].get(METADATA_KEY, {}).get("visible"))
 
 
 def is_first_cell(cell: dict) -> bool:
+    """Say whether a cell loads the magics, which only the first one does."""
     return "load_magics" in "".join(cell["source"])
 
 
