@@ -55,16 +55,16 @@ def test_list_of_command_names_for_messages_is_complete():
 
 
 def test_help_lists_only_student_commands_in_a_students_folder(student_copy):
-    student, instructor = (
+    student_help, instructor_help = (
         run(*make.COURSE, "--help", cwd=folder).stdout
         for folder in (student_copy / "exercises", TINY)
     )
     panels = ("For students", "To grade a class", "To make a course", "For everybody")
-    assert [panel for panel in panels if panel in student] == ["For students"]
+    assert [panel for panel in panels if panel in student_help] == ["For students"]
     for command, is_for_students in (("check", True), ("hint", True), ("release", False)):
-        assert (f" {command} " in student) is is_for_students
-    assert student.count("\n") < 24  # it fits on a small terminal
-    assert [panel for panel in panels if panel in instructor] == [*panels]
+        assert (f" {command} " in student_help) is is_for_students
+    assert student_help.count("\n") < 24  # it fits on a small terminal
+    assert [panel for panel in panels if panel in instructor_help] == [*panels]
 
 
 def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(tmp_path):
@@ -74,9 +74,10 @@ def test_errors_on_a_terminal_are_wrapped_with_the_next_command_on_its_own_line(
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "60"}
     subprocess.run([*make.COURSE, *arguments], env=environment, stderr=stderr, check=False)
     output = os.read(terminal, 4096).decode()
-    piped = call_course(*arguments, cwd=tmp_path).stderr
+    stderr_without_terminal = call_course(*arguments, cwd=tmp_path).stderr
     assert max(map(len, output.splitlines())) <= 60
-    assert (output.split(), piped.count("\n")) == (piped.split(), 1)
+    assert output.split() == stderr_without_terminal.split()
+    assert stderr_without_terminal.count("\n") == 1
     assert [line for line in output.splitlines() if "Next:" in line] == ["Next: course status"]
 
 

@@ -18,7 +18,7 @@ from manyheads.authoring.make_stub import Lines, _normalised_text, hidden_lines
 from manyheads.box.connection import Box
 from manyheads.box.without_namespaces import open_own_box
 from manyheads.checks.runner import LocalRecordingRunner, namespace_of
-from manyheads.cli.student import result_with_hint as checked
+from manyheads.cli.student import result_with_hint
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.report_content import without_ids
@@ -28,7 +28,7 @@ from manyheads.student.hints import next_hint
 from manyheads.student.trace import explain_example, follow
 from tests.make import REPOSITORY
 
-NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+DECIMAL_NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 
 @cache
@@ -80,7 +80,7 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
     pairs: set[tuple[str, str]] = set()
     for text in texts:
         if text not in source:
-            numbers = [f"{float(number):.3g}" for number in NUMBER.findall(text)]
+            numbers = [f"{float(number):.3g}" for number in DECIMAL_NUMBER.findall(text)]
             pairs.update(pairwise(numbers))
     return lines | {" ".join(pair) for pair in pairs & expected_number_pairs(exercise)}
 
@@ -96,7 +96,7 @@ def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     The third hint is left out: it may nearly give the answer.
     """
     attempt = read_own_attempt(course, exercise)
-    source, result = attempt.source, checked(Checks(course, box), attempt)
+    source, result = attempt.source, result_with_hint(Checks(course, box), attempt)
     assert result is not None
     report: list[Any] = [without_ids(result).model_dump(mode="json")]
     hints = [next_hint(attempt, result) for _ in range(3)]
