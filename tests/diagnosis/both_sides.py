@@ -1,4 +1,7 @@
-"""What a student's machine and the grading say of a text."""
+"""Run an attempt through `course check` and through `course grade`, and compare the results.
+
+"Home" is the result of `course check` on the student's machine, "graded" that of `course grade`.
+"""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,13 +19,13 @@ from manyheads.student.check_attempt import check_source
 from manyheads.submission import Source
 from tests.make import REPOSITORY, edit_text
 
-NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
-# a mapping: what stands in the solution, and what instead
+NO_LINES = Bounds(edits=0)  # no search for the wrong line: it takes longer than all the rest
+# the text of an attempt, or a mapping from texts of the solution to their replacements
 Attempt = Mapping[str, str] | str | Source
 
 
 class Sides:
-    """Both sides of the courses' exercises, with one box."""
+    """Runs attempts at exercises of the real and of the tiny course, as check and as grade do."""
 
     def __init__(self, box: Box, tiny: Course) -> None:
         self._box, self._courses = box, (load_course(REPOSITORY), tiny)
@@ -38,12 +41,12 @@ class Sides:
         }
 
     def exercise(self, id_: str) -> Exercise:
-        """The exercise of this id, of the course or the tiny one."""
+        """Return the exercise with this id, from the real course or the tiny one."""
         exercises = chain.from_iterable(course.exercises for course in self._courses)
         return next(exercise for exercise in exercises if exercise.id == id_)
 
     def source(self, id_: str, attempt: Attempt) -> Source:
-        """The attempt at this exercise as it is handed in."""
+        """Return the attempt at this exercise as a submitted file."""
         if isinstance(attempt, Mapping):
             attempt = edit_text(
                 self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items()
@@ -55,7 +58,7 @@ class Sides:
         )
 
     def home(self, id_: str, attempt: Attempt, bounds: Bounds = NO_LINES) -> ExerciseResult:
-        """What `course check` says of it."""
+        """Return the result of `course check` for this attempt."""
         exercise, limits = self.exercise(id_), self._courses[0].limits.for_worker()
         return check_source(
             read(exercise.fingerprints),
@@ -67,26 +70,26 @@ class Sides:
         )
 
     def grade_attempt(self, id_: str, attempt: Attempt) -> ExerciseResult:
-        """What `course grade` says of it."""
+        """Return the result of `course grade` for this attempt."""
         return self._judges[id_].grade_attempt("ada", self.exercise(id_), self.source(id_, attempt))
 
     def faults(self, id_: str) -> list[str]:
-        """What went wrong with the grader itself."""
+        """Return the errors of the grader itself."""
         return self._judges[id_].faults
 
     def both_results(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
-        """What `course grade` says of it, and what `course check` says."""
+        """Return the results of `course grade` and of `course check`, in this order."""
         return self.grade_attempt(id_, attempt), self.home(id_, attempt)
 
 
 @pytest.fixture(scope="session")
 def sides(box: Box, tiny: Course) -> Sides:
-    """Return both sides, without a search for the line that is wrong."""
+    """Return the runner of both commands, without a search for the wrong line."""
     return Sides(box, tiny)
 
 
 def named_misconceptions(result: ExerciseResult) -> list[str]:
-    """What is named, in order, with what would do in its place."""
+    """Return the diagnosed misconceptions in order, each with its alternatives: "first|other"."""
     return [
         "|".join((misconception.id, *misconception.alternatives))
         for misconception in result.diagnosis
@@ -94,11 +97,10 @@ def named_misconceptions(result: ExerciseResult) -> list[str]:
 
 
 def side_differences(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
-    """Where the two sides say different things of an attempt, but for what a hidden check shows by
-    itself.
+    """Return the differences between the two results that a hidden check cannot explain.
 
-    That is a name that comes last, or stands beside the others; and a function that is right as far
-    as what is public goes.
+    A hidden check may add names after those of the home result, and may fail a function that
+    passes all visible checks.
     """
     differences = []
     graded_names, home_names = named_misconceptions(graded), named_misconceptions(home)
@@ -107,15 +109,12 @@ def side_differences(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     by_name = {function.name: function for function in graded.functions}
     for home_function in home.functions:
         graded_function = by_name[home_function.name]
-        evidence, says, _ = home_function.evidence.partition(" Python says: ")
-        # the words of an exception are for its own student
-        if says and graded_function.evidence.startswith(evidence.rstrip(".")):
+        evidence, separator, _ = home_function.evidence.partition(" Python says: ")
+        # only the student sees the message of an exception
+        if separator and graded_function.evidence.startswith(evidence.rstrip(".")):
             home_function = home_function.model_copy(update={"evidence": graded_function.evidence})
-        if (
-            home_function.state not in ("right", "unseen", "so_far")
-            and home_function != graded_function
-        ) or (
-            graded_function.state in ("unwritten", "undefined") and home_function != graded_function
-        ):
+        is_wrong_at_home = home_function.state not in ("right", "unseen", "so_far")
+        is_unfinished = graded_function.state in ("unwritten", "undefined")
+        if (is_wrong_at_home or is_unfinished) and home_function != graded_function:
             differences.append(f"graded {graded_function}, at home {home_function}")
     return differences

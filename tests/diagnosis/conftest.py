@@ -1,3 +1,3 @@
-"""What a student's machine and the grading say of a text."""
+"""Make the fixture `sides` available to all tests of this folder."""
 
 from tests.diagnosis.both_sides import sides  # noqa: F401

@@ -1,5 +1,5 @@
-"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held
-against the reference.
+"""When two replies, or the fingerprints of two tensors, agree up to rounding; and which calls are
+compared with the reference at all.
 """
 
 import math
@@ -19,16 +19,15 @@ pytestmark = pytest.mark.recorded
 
 
 def reply_with_gradient(*numbers: float, gradient: float = 1.0) -> Reply:
+    """Return a reply with these numbers as output and this gradient of the first argument."""
     tensor = torch.tensor(numbers, dtype=torch.float64)
     return Reply(
         (Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)}
     )
 
 
-def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
-    """masked_fill and an addition of −inf give NaN in the same places, and not in the same
-    gradients.
-    """
+def test_gradients_are_not_compared_if_the_output_has_a_nan() -> None:
+    """masked_fill and adding −inf give NaN in the same positions, but different gradients."""
     assert replies_agree(
         reply_with_gradient(1.0, math.nan), reply_with_gradient(1.0, math.nan, gradient=2.0)
     )
@@ -41,42 +40,45 @@ def test_the_gradient_of_an_answer_that_is_no_number_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "counts"),
+    ("build", "can_be_compared"),
     [
-        pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
-        pytest.param(Build("Attention"), False, id="the module's own"),
+        pytest.param(
+            Build("Attention", state={"proj.weight": torch.ones(2, 2)}),
+            True,
+            id="weights given by the call",
+        ),
+        pytest.param(Build("Attention"), False, id="weights drawn by the module"),
     ],
 )
-def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(
-    build: Build, counts: bool
+def test_a_call_is_compared_only_if_it_gives_the_modules_weights(
+    build: Build, can_be_compared: bool
 ) -> None:
-    """They are drawn in the order in which the module makes its layers, and that order is the
-    student's.
-    """
-    assert is_comparable(Call(build, (torch.ones(2),))) is counts
-    assert is_comparable(Call("merge", (build, torch.ones(2)))) is counts
+    """A module draws its own weights in the order of its layers, and the student may choose it."""
+    assert is_comparable(Call(build, (torch.ones(2),))) is can_be_compared
+    assert is_comparable(Call("merge", (build, torch.ones(2)))) is can_be_compared
 
 
 X = torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
 HUGE = {"inf": torch.inf, "1e308": 1e308, "1e35": 1e35}
 
 
-def with_one(value: float) -> Tensor:
+def with_replaced_row(value: float) -> Tensor:
+    """Return X with this value in all of row 1."""
     return X.clone().index_fill_(0, torch.tensor([1]), value)
 
 
-def test_rounding_agrees_and_another_number_does_not() -> None:
+def test_fingerprints_agree_up_to_rounding() -> None:
     assert tensor_fingerprint(X).agrees(tensor_fingerprint(X * (1 + 1e-12)))
     assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X + 0.01))
     assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X.view(4, 3)))
 
 
 @pytest.mark.parametrize("huge", HUGE.values(), ids=HUGE.keys())
-def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(huge: float) -> None:
-    fingerprint = tensor_fingerprint(with_one(huge))
+def test_a_huge_number_counts_as_infinity(huge: float) -> None:
+    fingerprint = tensor_fingerprint(with_replaced_row(huge))
     assert fingerprint.agrees(fingerprint)
-    assert fingerprint.agrees(tensor_fingerprint(with_one(torch.inf)))
+    assert fingerprint.agrees(tensor_fingerprint(with_replaced_row(torch.inf)))
     assert not fingerprint.agrees(tensor_fingerprint(X))
     assert not tensor_fingerprint(X).agrees(fingerprint)
-    assert not fingerprint.agrees(tensor_fingerprint(with_one(-torch.inf)))
-    assert not fingerprint.agrees(tensor_fingerprint(with_one(torch.nan)))
+    assert not fingerprint.agrees(tensor_fingerprint(with_replaced_row(-torch.inf)))
+    assert not fingerprint.agrees(tensor_fingerprint(with_replaced_row(torch.nan)))

@@ -1,4 +1,4 @@
-"""The page about the diagnosis has all rules in order, and evidence counts by its basis."""
+"""docs/diagnosis.md lists all rules in order, and stronger evidence replaces weaker evidence."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from manyheads.diagnosis.fault_dictionary import BASES, Basis, Candidate, Respon
 from tests.make import REPOSITORY
 
 
-def test_the_page_has_all_rules_in_their_order() -> None:
+def test_the_documentation_lists_all_rules_of_the_diagnosis_in_order() -> None:
     page = (REPOSITORY / "docs" / "diagnosis.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| .+ \| `([\w/.]+)` \|$", page, re.MULTILINE)
     files = [Path(inspect.getfile(rule)).relative_to(REPOSITORY / "manyheads") for rule, _ in RULES]
@@ -20,7 +20,7 @@ def test_the_page_has_all_rules_in_their_order() -> None:
 
 
 def response(*candidates: tuple[str, Basis]) -> Response:
-    """Return a response with these candidates. All evidence is from call 0."""
+    """Return a response with these candidates: (id, basis). All evidence is from call 0."""
     listed = [
         Candidate(name, (), basis, () if basis == "explanation" else (0,))
         for name, basis in candidates
@@ -29,21 +29,25 @@ def response(*candidates: tuple[str, Basis]) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "ids"),
+    ("candidates", "explanation_ids"),
     [
-        pytest.param([("a", "exception"), ("b", "explanation")], ["b"], id="mutants"),
-        pytest.param([("a", "explanation"), ("b", "guard")], [], id="a guard refuses the calls"),
+        pytest.param([("a", "exception"), ("b", "explanation")], ["b"], id="no guard"),
         pytest.param(
-            [("a", "explanation"), ("b", "guard"), ("c", "explanation")], ["c"], id="behind a guard"
+            [("a", "explanation"), ("b", "guard")], [], id="an explanation before a guard"
+        ),
+        pytest.param(
+            [("a", "explanation"), ("b", "guard"), ("c", "explanation")],
+            ["c"],
+            id="an explanation after a guard",
         ),
     ],
 )
-def test_a_guard_sets_explanations_aside(candidates, ids) -> None:
+def test_a_guard_discards_the_explanations_listed_before_it(candidates, explanation_ids) -> None:
     explanations = response(*candidates).explanations
-    assert [candidate.id for candidate in explanations] == ids
+    assert [candidate.id for candidate in explanations] == explanation_ids
 
 
-def test_of_evidence_from_one_call_the_stronger_counts() -> None:
-    three = response(("a", "reply"), ("b", "weak"), ("c", "exception"))
-    assert three.shown_by(*BASES) == {0: "a"}
-    assert three.shown_by("weak") == {0: "b"}
+def test_the_strongest_evidence_of_a_call_counts() -> None:
+    candidates = response(("a", "reply"), ("b", "weak"), ("c", "exception"))
+    assert candidates.shown_by(*BASES) == {0: "a"}
+    assert candidates.shown_by("weak") == {0: "b"}

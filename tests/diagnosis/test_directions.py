@@ -1,4 +1,7 @@
-"""A misconception that says what its answers look like is not named where they look otherwise."""
+"""A misconception can state how its wrong answers look: rows moved, or something missing.
+
+It is not named for answers that look different.
+"""
 
 import pytest
 import torch
@@ -11,10 +14,11 @@ from manyheads.diagnosis.observed_reply import Direction, observe_reply, without
 TABLE = torch.arange(12.0, dtype=torch.float64).view(4, 3) + 1
 ROW_OF_ZEROS = TABLE * torch.tensor([[1.0], [1], [1], [0]])
 LSE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
-ONE = torch.tensor([0.0, 0, 0, 1])
+LAST_ONLY = torch.tensor([0.0, 0, 0, 1])
 
 
 def reply_with(tensors: tuple[Tensor, ...]) -> Reply:
+    """Return a reply with these tensors as outputs."""
     outputs = [Output("tensor", t, "float64", "cpu", tuple(t.shape)) for t in tensors]
     return Reply(outputs=tuple(outputs))
 
@@ -22,19 +26,19 @@ def reply_with(tensors: tuple[Tensor, ...]) -> Reply:
 @pytest.mark.parametrize(
     ("direction", "actual", "is_named"),
     [
-        pytest.param("moved rows", (TABLE.flip(0),), True, id="rows turned round"),
-        pytest.param("moved rows", (TABLE.flip(1),), False, id="columns turned round"),
-        pytest.param("moved rows", (TABLE[[0, 0, 2, 3]],), False, id="a row that stands twice"),
+        pytest.param("moved rows", (TABLE.flip(0),), True, id="rows in reverse order"),
+        pytest.param("moved rows", (TABLE.flip(1),), False, id="columns in reverse order"),
+        pytest.param("moved rows", (TABLE[[0, 0, 2, 3]],), False, id="a row in place of another"),
         pytest.param("moved rows", (2 * TABLE,), False, id="other numbers are not moved"),
         pytest.param("moved rows", (TABLE.mT,), False, id="another shape"),
-        pytest.param("missing", (TABLE[:3],), True, id="a row less"),
+        pytest.param("missing", (TABLE[:3],), True, id="a row is missing"),
         pytest.param("missing", (ROW_OF_ZEROS,), True, id="a row of zeros"),
-        pytest.param("missing", (TABLE + 1, LSE - ONE), True, id="a sum that is smaller"),
-        pytest.param("missing", (TABLE + 1, LSE + ONE), False, id="a sum that is larger"),
+        pytest.param("missing", (TABLE + 1, LSE - LAST_ONLY), True, id="a sum that is smaller"),
+        pytest.param("missing", (TABLE + 1, LSE + LAST_ONLY), False, id="a sum that is larger"),
         pytest.param("missing", (TABLE + 1,), False, id="other numbers are not missing"),
     ],
 )
-def test_a_broken_oracle_names_what_its_answers_look_like(
+def test_a_misconception_is_named_only_if_the_answers_have_its_look(
     direction: Direction, actual: tuple[Tensor, ...], is_named: bool
 ) -> None:
     expected = (TABLE, LSE)[: len(actual)]
@@ -44,5 +48,5 @@ def test_a_broken_oracle_names_what_its_answers_look_like(
     assert named == ({7: "mistake"} if is_named else {})
 
 
-def test_a_misconception_without_a_direction_is_named_as_before() -> None:
+def test_a_misconception_without_a_stated_look_is_always_named() -> None:
     assert without_other_directions({7: "mistake"}, {}, {}) == {7: "mistake"}

@@ -32,14 +32,18 @@ ON_META = Reply((Output("tensor", None, "float64", "meta", (2, 3)),))
 
 
 def exception(name: str, message: str = "no", stage: str = "call") -> Reply:
+    """Return the reply of an attempt that raised this exception type.
+
+    stage: "call" for the function itself, "build" for the module's constructor.
+    """
     return Reply(raised=Raised(name, (name, "Exception"), message, stage, 3))
 
 
 SIZES = "The size of tensor a (3) must match the size of tensor b (4)"
 REFUSAL = exception("ValueError")
-UNKNOWN = exception("KeyError")
-MISFIT = exception("RuntimeError", SIZES)
-OTHER_SIZES = exception("RuntimeError", SIZES.replace("4", "5"))
+UNKNOWN_KIND = exception("KeyError")
+SIZE_ERROR = exception("RuntimeError", SIZES)
+OTHER_SIZE_ERROR = exception("RuntimeError", SIZES.replace("4", "5"))
 
 
 @cases(
@@ -58,7 +62,7 @@ OTHER_SIZES = exception("RuntimeError", SIZES.replace("4", "5"))
         "another dtype": (Call("f", (X,), dtype="float32"), False),
     },
 )
-def test_the_reply_to_a_call_can_be_compared_with(call, can_be_compared):
+def test_a_call_is_comparable_if_its_reply_is_deterministic_and_on_the_cpu(call, can_be_compared):
     assert is_comparable(call) is can_be_compared
 
 
@@ -67,36 +71,36 @@ def test_the_reply_to_a_call_can_be_compared_with(call, can_be_compared):
     {
         "the same numbers": (ANSWER, replace(ANSWER), True),
         "another gradient": (ANSWER, replace(ANSWER, gradients={"args.0": 2 * X}), False),
-        "a number and an exception": (ANSWER, REFUSAL, False),
-        "an exception and a number": (MISFIT, ANSWER, False),
+        "an output and an exception": (ANSWER, REFUSAL, False),
+        "an exception and an output": (SIZE_ERROR, ANSWER, False),
         "two refusals": (REFUSAL, exception("AssertionError"), True),
-        "the same kind of exception": (MISFIT, OTHER_SIZES, True),
-        "two kinds of exceptions": (REFUSAL, MISFIT, False),
-        "the same exception of unknown kind": (UNKNOWN, UNKNOWN, False),
+        "the same kind of exception": (SIZE_ERROR, OTHER_SIZE_ERROR, True),
+        "two kinds of exceptions": (REFUSAL, SIZE_ERROR, False),
+        "the same exception of unknown kind": (UNKNOWN_KIND, UNKNOWN_KIND, False),
     },
 )
-def test_two_replies_agree_with(a, b, agree):
+def test_replies_agree(a, b, agree):
     assert replies_agree(a, b) is agree
 
 
 @cases(
-    "a, b, agree, same",
+    "a, b, agree, is_same",
     {
         "a refusal": (REFUSAL, REFUSAL, True, True),
-        "a known kind of exception": (MISFIT, MISFIT, True, True),
-        "two sizes in the message": (MISFIT, OTHER_SIZES, False, False),
-        "an exception of unknown kind": (UNKNOWN, UNKNOWN, False, True),
-        "an exception and a number": (REFUSAL, ANSWER, False, False),
+        "a known kind of exception": (SIZE_ERROR, SIZE_ERROR, True, True),
+        "two sizes in the message": (SIZE_ERROR, OTHER_SIZE_ERROR, False, False),
+        "an exception of unknown kind": (UNKNOWN_KIND, UNKNOWN_KIND, False, True),
+        "an exception and an output": (REFUSAL, ANSWER, False, False),
     },
 )
-def test_fingerprints_of_exceptions_agree_or_are_the_same_with(a, b, agree, same):
+def test_fingerprints_of_exceptions_are_compared(a, b, agree, is_same):
     first, second = fingerprint_of(a), fingerprint_of(b)
     assert first.agrees(second, ("outputs",)) is agree
-    assert first.is_same(second) is same
+    assert first.is_same(second) is is_same
 
 
 @cases(
-    "sizes, shapes, square",
+    "input_shape, intermediate_shapes, has_square",
     {
         "one of (T, T)": ((3, 2), ((3, 3),), True),
         "one of (T, T + 1)": ((3, 2), ((3, 4),), True),
@@ -106,22 +110,24 @@ def test_fingerprints_of_exceptions_agree_or_are_the_same_with(a, b, agree, same
         "a single number in each": ((1, 1), ((1, 1),), False),
     },
 )
-def test_a_square_is_told_from_the_shapes_on_the_way(sizes, shapes, square):
+def test_a_square_matrix_is_recognised_by_the_intermediate_shapes(
+    input_shape, intermediate_shapes, has_square
+):
     reply = Reply(
-        (Output("tensor", torch.ones(sizes), "float32", "cpu", sizes),),
-        operations=Operations(fused=False, shapes=shapes),
+        (Output("tensor", torch.ones(input_shape), "float32", "cpu", input_shape),),
+        operations=Operations(fused=False, shapes=intermediate_shapes),
     )
-    assert fingerprint_of(reply).square is square
+    assert fingerprint_of(reply).square is has_square
 
 
-def test_a_tensor_that_is_too_large_has_only_its_number_of_values():
+def test_of_a_tensor_that_is_too_large_only_the_number_of_values_is_kept():
     tensor = X[0, :1].expand(LARGEST + 1)
     assert tensor_fingerprint(tensor) == TensorFingerprint(
         "tensor", (LARGEST + 1,), f"{LARGEST + 1} numbers", (0.0, 0.0, 0.0)
     )
 
 
-def test_the_attributes_of_a_module_stand_beside_its_state_if_some_are_asked_for():
+def test_attributes_and_state_of_a_module_are_kept_if_attributes_are_requested():
     module = ModuleFacts({}, {}, training=True, changed=False, unloaded=(), attributes={"heads": 2})
     operations = Operations(fused=False, recorded=True)
     assert fingerprint_of(Reply(modules=(module,), operations=operations)).attributes == {
@@ -130,17 +136,17 @@ def test_the_attributes_of_a_module_stand_beside_its_state_if_some_are_asked_for
         "its weights": "changed=False",
         "gradients": "recorded=True",
     }
-    nothing_asked = Reply(modules=(replace(module, attributes={}),), operations=operations)
-    assert fingerprint_of(nothing_asked).attributes == {}
+    without_attributes = Reply(modules=(replace(module, attributes={}),), operations=operations)
+    assert fingerprint_of(without_attributes).attributes == {}
 
 
-def test_a_reply_without_a_module_or_operations_has_none_of_their_facts():
+def test_a_reply_without_module_and_operations_has_empty_fields_for_them():
     fingerprint = fingerprint_of(ANSWER)
     assert (fingerprint.parameters, fingerprint.attributes) == ({}, {})
     assert (fingerprint.fused, fingerprint.softmax, fingerprint.square) == (False,) * 3
 
 
-def test_a_reply_on_the_meta_device_has_no_numbers_and_is_compared_by_their_absence():
+def test_a_reply_on_the_meta_device_differs_from_one_with_numbers():
     expected = fingerprint_of(ON_META)
     assert has_no_numbers(expected) is True
     assert has_no_numbers(fingerprint_of(ANSWER)) is False

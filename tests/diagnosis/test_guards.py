@@ -1,5 +1,6 @@
-"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit,
-and no result of the code.
+"""A guard is an `if` or `assert` in the student's code that rejects arguments.
+
+It compares only sizes of the arguments, or a limit, and no computed result.
 """
 
 import pytest
@@ -12,7 +13,10 @@ REFUSED = ("ValueError", "Exception", "BaseException", "object")
 
 
 def raised_on(source: Source, mark: str = "# here", bases: tuple[str, ...] = REFUSED) -> Raised:
-    """What the marked line raises."""
+    """Return the exception that the line with this comment raises.
+
+    bases: the names of its type and of the base types.
+    """
     line = next(i for i, text in enumerate(source.text.splitlines(), 1) if mark in text)
     return Raised(bases[0], bases, "8, 8", "call", line)
 
@@ -63,7 +67,7 @@ def rotate(x, base=2):
 
 
 @pytest.mark.parametrize(
-    ("mark", "target", "is_guard"),
+    ("comment", "target", "is_guard"),
     [
         ("width", "Attention", True),
         ("limit", "Attention", True),
@@ -80,37 +84,41 @@ def rotate(x, base=2):
         ("odd", "Attention", False),
     ],
 )
-def test_what_a_guard_compares_is_its_arguments(mark: str, target: str, is_guard: bool) -> None:
-    assert (guard_of(MODULE, target, raised_on(MODULE, f"# {mark}")) is not None) is is_guard
+def test_a_guard_compares_only_arguments(comment: str, target: str, is_guard: bool) -> None:
+    assert (guard_of(MODULE, target, raised_on(MODULE, f"# {comment}")) is not None) is is_guard
 
 
 @pytest.mark.parametrize(
-    ("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)]
+    ("comment", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)]
 )
-def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) -> None:
-    guard = guard_of(MODULE, target, raised_on(MODULE, f"# {mark}"))
+def test_a_guard_records_whether_it_checks_divisibility(
+    comment: str, target: str, divides: bool
+) -> None:
+    guard = guard_of(MODULE, target, raised_on(MODULE, f"# {comment}"))
     assert guard.divides is divides
 
 
 @pytest.mark.parametrize(
     ("guard", "is_inverted"),
     [
+        pytest.param("if C % n == 0: raise ValueError", True, id="raises without a remainder"),
         pytest.param(
-            "if C % n == 0: raise ValueError", True, id="raises where nothing is left over"
+            "if not C % n: raise ValueError",
+            True,
+            id="raises without a remainder, written with not",
         ),
-        pytest.param("if not C % n: raise ValueError", True, id="the same with not"),
-        pytest.param("assert C % n", True, id="asserts that something is left over"),
+        pytest.param("assert C % n", True, id="asserts a remainder"),
+        pytest.param("if C % n != 0: raise ValueError", False, id="raises with a remainder"),
         pytest.param(
-            "if C % n != 0: raise ValueError", False, id="raises where something is left over"
+            "if C % n: raise ValueError", False, id="raises with a remainder, without a comparison"
         ),
-        pytest.param("if C % n: raise ValueError", False, id="the same without a comparison"),
-        pytest.param("assert C % n == 0", False, id="asserts that nothing is left over"),
+        pytest.param("assert C % n == 0", False, id="asserts no remainder"),
         pytest.param(
-            "if C % n == 0: pass\n    else: raise ValueError", False, id="raises in the other case"
+            "if C % n == 0: pass\n    else: raise ValueError", False, id="raises in the else branch"
         ),
     ],
 )
-def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> None:
+def test_a_guard_with_an_inverted_condition_is_recognised(guard: str, is_inverted: bool) -> None:
     source = Source("attempt.py", f"def f(C, n):\n    {guard}\n")
     line = 3 if "else" in guard else 2
     exc_type = "AssertionError" if "assert" in guard else "ValueError"
@@ -119,12 +127,12 @@ def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> N
     assert parsed_guard.inverted is is_inverted
 
 
-def test_another_exception_on_its_line_is_none() -> None:
+def test_another_exception_type_on_the_line_of_a_guard_is_no_guard() -> None:
     error = raised_on(MODULE, "# limit", ("RuntimeError", "Exception", "BaseException", "object"))
     assert guard_of(MODULE, "Attention", error) is None
 
 
-def test_who_calls_a_function_meets_its_guard_only_where_that_refuses_what_is_allowed() -> None:
+def test_a_caller_fails_because_of_a_guard_only_if_the_guarded_function_fails_too() -> None:
     odd = raised_on(MODULE, "# odd")
     assert guards_of(MODULE, {1: ("rotate", odd), 2: ("scores", odd)}).keys() == {1, 2}
     assert guards_of(MODULE, {2: ("scores", odd)}) == {}

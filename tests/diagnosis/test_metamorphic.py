@@ -1,5 +1,6 @@
-"""A check of causality or independence asks which numbers an edit reaches, not what the numbers
-are.
+"""Metamorphic relations compare two or more replies of one attempt instead of expected numbers.
+
+For example: an edit of the last token must not change the outputs of earlier tokens.
 """
 
 import sys
@@ -18,19 +19,23 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.check_attempt import check_attempt
 from tests.make import REPOSITORY, edit_text
 
-# What the reference answered, and what the attempt did; "" or False if the relation holds.
+# the output of the reference and the output of the attempt, for each call
 Pairs = list[tuple[Tensor, Tensor]]
+# returns a message about the violation, or whether it is violated; "" or False if it holds
 Relation = Callable[[Pairs], str | bool]
 
 BEFORE = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])
 AFTER = torch.tensor([[1.0, 2.0], [3.0, 4.0], [7.0, 0.0]])  # an edit of the last token
+# the second token changed with the last one: it sees the future
 PEEKS = torch.tensor([[1.0, 2.0], [3.5, 4.0], [7.0, 0.0]])
+# two outputs of the reference that differ in every number
 ALL, ALL_MOVED = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
 DISTANCE = (BEFORE - AFTER).abs().max()
-PATHS = [(BEFORE, BEFORE), (AFTER, AFTER)]  # of two paths that are right
-CALM = torch.tensor([[[2.0, -1.0]]])  # an answer in eval mode
+PATHS = [(BEFORE, BEFORE), (AFTER, AFTER)]  # two paths, both as the reference
+IN_EVAL = torch.tensor([[[2.0, -1.0]]])  # an output in eval mode
 
-# The least and the largest of many copies' answers, the sizes, and which are dropped alone.
+# Of the outputs for many copies of one input: minimum, maximum, absolute values, and 1 where a
+# number is dropped alone.
 EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
 TOGETHER = EXTREMES * torch.tensor([1.0, 1.0, 1.0, 0.0])[:, None, None]
 RESCALED = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None]
@@ -43,20 +48,23 @@ MASKED = SCORES.masked_fill(HIDDEN, -torch.inf)
 FILLED = SCORES.masked_fill(HIDDEN, -7.3)
 
 
-def extremes(calm: Tensor, factor: float) -> Tensor:
-    """Return the least and the largest of what a dropout leaves of an answer in eval mode."""
-    scaled = factor * calm[0]
+def extremes(in_eval: Tensor, factor: float) -> Tensor:
+    """Return the extremes after dropout of this output in eval mode; factor: scale of survivors."""
+    scaled = factor * in_eval[0]
     return torch.stack(
         [scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)]
     )
 
 
-def dropped(calm: Tensor, factor: float) -> Pairs:
-    """Return an answer in eval mode, and the extremes of a dropout by which it is scaled."""
-    return [(CALM, calm), (extremes(CALM, 4 / 3), extremes(calm, factor))]
+def dropped(in_eval: Tensor, factor: float) -> Pairs:
+    """Return the attempt's output in eval mode and its extremes after dropout, with the reference.
+
+    The reference drops a quarter, so that it scales the survivors by 4 / 3.
+    """
+    return [(IN_EVAL, in_eval), (extremes(IN_EVAL, 4 / 3), extremes(in_eval, factor))]
 
 
-# What a relation says of these pairs.
+# for each relation and case: the expected result, and the pairs
 CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
     relations.violates_causality: {
         "right": ("", [(BEFORE, BEFORE), (AFTER, AFTER)]),
@@ -76,8 +84,8 @@ CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
             "{edit} leaves numbers as they were that it should change",
             [(BEFORE, BEFORE), (AFTER, BEFORE)],
         ),
-        "every number moves": ("", [(ALL, ALL), (ALL_MOVED, ALL + 1)]),
-        "nothing moves at one index": (
+        "every number changes": ("", [(ALL, ALL), (ALL_MOVED, ALL + 1)]),
+        "nothing changes at one index": (
             "{edit} leaves numbers as they were that it should change",
             [(ALL, ALL), (ALL_MOVED, ALL + torch.tensor([[0.0, 1.0]]))],
         ),
@@ -89,8 +97,8 @@ CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
         ),
     },
     relations.parts_differ: {
-        "scaled alike": ("", [(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]),
-        "scaled alone": (
+        "both scaled": ("", [(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]),
+        "only the part is scaled": (
             "a part of the input gives something else when it stands alone",
             [(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)],
         ),
@@ -114,37 +122,37 @@ CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
             "them",
             [*PATHS, (DISTANCE, (BEFORE - AFTER).abs().mean())],
         ),
-        "of wrong answers": ("", [PATHS[0], (AFTER, PEEKS), (DISTANCE, DISTANCE / 2)]),
+        "one of the answers is wrong": ("", [PATHS[0], (AFTER, PEEKS), (DISTANCE, DISTANCE / 2)]),
     },
     relations.dropout_differs: {
-        "right": ("", dropped(CALM, 4 / 3)),
-        "of other values": ("", dropped(-3 * CALM, 4 / 3)),
-        "another rate": ("dropout", dropped(CALM, 2)),
-        "nothing dropped": ("dropout", dropped(-3 * CALM, 1)),
+        "right": ("", dropped(IN_EVAL, 4 / 3)),
+        "other values": ("", dropped(-3 * IN_EVAL, 4 / 3)),
+        "another rate": ("dropout", dropped(IN_EVAL, 2)),
+        "nothing dropped": ("dropout", dropped(-3 * IN_EVAL, 1)),
         "no factor leads there, and other values": (
             "",
-            [(CALM, 2 * CALM), (EXTREMES, 0 * EXTREMES)],
+            [(IN_EVAL, 2 * IN_EVAL), (EXTREMES, 0 * EXTREMES)],
         ),
-        "no factor leads there": ("dropout", [(CALM, CALM), (EXTREMES, 0 * EXTREMES)]),
+        "no factor leads there": ("dropout", [(IN_EVAL, IN_EVAL), (EXTREMES, 0 * EXTREMES)]),
     },
     relations.dropout_mask_differs: {
         "scaled": ("", [(EXTREMES, RESCALED)]),
-        "none alone": ("never dropped, and they should be", [(EXTREMES, TOGETHER)]),
-        "each alone": ("are dropped, and they should not be", [(TOGETHER, EXTREMES)]),
+        "whole tokens dropped": ("never dropped, and they should be", [(EXTREMES, TOGETHER)]),
+        "single numbers dropped": ("are dropped, and they should not be", [(TOGETHER, EXTREMES)]),
     },
     relations.survivors_differ: {
         "scaled": ("", [(EXTREMES, 3 * EXTREMES)]),
-        "of another tensor": (
+        "dropout of another tensor": (
             "is it applied to the tensor that the docstring names?",
             [(EXTREMES, SURVIVED)],
         ),
     },
     relations.is_dropped_at_another_rate: {
-        "another rate": (True, dropped(3 * CALM, 1.25)),
-        "right": (False, dropped(3 * CALM, 4 / 3)),
-        "twice": (False, dropped(3 * CALM, 16 / 9)),
-        "what stays": (False, dropped(3 * CALM, 4)),
-        "scaled down": (False, dropped(3 * CALM, 0.75)),
+        "another rate": (True, dropped(3 * IN_EVAL, 1.25)),
+        "right": (False, dropped(3 * IN_EVAL, 4 / 3)),
+        "twice": (False, dropped(3 * IN_EVAL, 16 / 9)),
+        "keep and drop rate exchanged": (False, dropped(3 * IN_EVAL, 4)),
+        "scaled down": (False, dropped(3 * IN_EVAL, 0.75)),
     },
     relations.leaks_a_share: {
         "a weak fill": (True, [(WEIGHTS, FILLED.softmax(-1))]),
@@ -152,13 +160,13 @@ CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
         "right": (False, [(WEIGHTS, WEIGHTS)]),
         "another axis": (False, [(WEIGHTS, FILLED.softmax(-2))]),
         "another scale": (False, [(WEIGHTS, (2 * FILLED).softmax(-1))]),
-        "added after": (False, [(WEIGHTS, WEIGHTS + 0.1 * HIDDEN)]),
+        "added after the softmax": (False, [(WEIGHTS, WEIGHTS + 0.1 * HIDDEN)]),
         "another shape": (False, [(WEIGHTS, WEIGHTS[:, :2])]),
     },
     relations.fills_with_a_number: {
         "a number": (True, [(MASKED, FILLED)]),
         "right": (False, [(MASKED, MASKED)]),
-        "what stood there": (False, [(MASKED, SCORES)]),
+        "hidden scores unchanged": (False, [(MASKED, SCORES)]),
         "other numbers": (False, [(MASKED, 2 * FILLED)]),
         "another shape": (False, [(MASKED, FILLED[:, :2])]),
         "nothing is hidden": (False, [(SCORES, SCORES)]),
@@ -167,23 +175,25 @@ CASES: dict[Relation, dict[str, tuple[str | bool, Pairs]]] = {
 
 
 @pytest.mark.parametrize(
-    ("relation", "says", "pairs"),
+    ("relation", "expected", "pairs"),
     [
         pytest.param(relation, *case, id=f"{relation.__name__}: {title}")
         for relation, cases in CASES.items()
         for title, case in cases.items()
     ],
 )
-def test_a_relation(relation: Relation, says: str | bool, pairs: Pairs) -> None:
-    message = relation(pairs)
-    if says and isinstance(says, str):
-        assert says in message
+def test_a_relation_finds_its_violation(
+    relation: Relation, expected: str | bool, pairs: Pairs
+) -> None:
+    result = relation(pairs)
+    if expected and isinstance(expected, str):
+        assert expected in result
     else:
-        assert message == says
+        assert result == expected
 
 
 @pytest.mark.parametrize(
-    ("other", "related"),
+    ("second", "applies"),
     [
         pytest.param(AFTER, True, id="an edit"),
         pytest.param(BEFORE[1], True, id="a part"),
@@ -191,21 +201,21 @@ def test_a_relation(relation: Relation, says: str | bool, pairs: Pairs) -> None:
         pytest.param(AFTER[:2], False, id="another shape"),
     ],
 )
-def test_answers_are_held_together_only_where_the_reference_relates_them(
-    other: Tensor, related: bool
+def test_a_relation_applies_only_if_the_outputs_of_the_reference_are_related(
+    second: Tensor, applies: bool
 ) -> None:
-    assert relations.relation_applies(BEFORE, other) is related
+    assert relations.relation_applies(BEFORE, second) is applies
 
 
-def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
+def test_a_number_is_recognised_as_the_largest_difference_of_two_outputs() -> None:
     assert relations.is_difference(BEFORE, AFTER, DISTANCE)
     assert not relations.is_difference(BEFORE, AFTER, DISTANCE + 1)
-    # two paths that agree say nothing
+    # equal outputs show nothing
     assert not relations.is_difference(BEFORE, BEFORE, DISTANCE * 0)
 
 
 @pytest.mark.parametrize(
-    ("change", "broken"),
+    ("change", "failed_causality_checks"),
     [
         pytest.param(("/ math.sqrt(self.head_dim)", ""), set(), id="not scaled"),
         pytest.param(("self.proj(y))", "y)"), set(), id="not projected"),
@@ -224,8 +234,8 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
         ),
     ],
 )
-def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
-    monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], broken: set[str]
+def test_causality_checks_fail_only_if_a_wrong_number_can_be_seen(
+    monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], failed_causality_checks: set[str]
 ) -> None:
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == "fused_qkv")
     text = edit_text(exercise.solution.read_text(encoding="utf-8"), change)
@@ -236,5 +246,5 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     causality = {check.id for check in recording.checks if check.layer == Layer.CAUSALITY}
     checks = check_attempt(recording, LocalRecordingRunner(vars(module))).checks
     failed = {check.id for check in checks if check.outcome != "passed"}
-    assert causality & failed == broken
-    assert failed & {"values", "heads"}
+    assert causality & failed == failed_causality_checks
+    assert failed & {"values", "heads"}  # every change makes the attempt wrong

@@ -1,7 +1,8 @@
-"""A wrong attempt has the names that it should have, at home and graded alike.
+"""Each wrong attempt gets the expected misconceptions from `course check` and `course grade`.
 
-An attempt is the reference, or another person's code, with other texts in place of some. Rows of
-one exercise stand together: the first attempt at an exercise takes as long as five others.
+An attempt is the reference solution, or another person's solution (called "the other" below), with
+some texts replaced. The cases are ordered by exercise, because the first attempt at an exercise
+takes as long as five others.
 """
 
 import ast
@@ -29,18 +30,18 @@ class Case(NamedTuple):
     """An attempt, and the expected results.
 
     Attributes:
-        named: The names, in order. Names that would do in place of another stand behind a "|".
-        changes: Texts of the base, and the texts in their place.
+        named: The misconceptions, in order. Acceptable alternatives follow after a "|".
+        changes: Texts of the base, and their replacements.
         base: The reference if empty; another person's code (a file in `attempts`) if OTHER;
             or a file of the repository.
         unwritten: Functions or methods without a body.
-        hidden: More names when it is graded, which a hidden check alone proves.
-        also: The names of faults that are not why its values are wrong, if that is asked.
-        states: The state of each function, if that is asked.
-        title: A part of the first name's title.
+        hidden: Further misconceptions that only a hidden check proves, so that only grading names.
+        also: Misconceptions that are present but do not cause the wrong values; None: not compared.
+        states: The state of each function; empty: not compared.
+        title: A part of the title of the first misconception.
         says: A pattern for lines "function: evidence". LINE stands for the number of the line
             where the changes begin.
-        functions: The function of each name, if that is asked.
+        functions: The function of each misconception; empty: not compared.
         correct: Whether the attempt has all points.
     """
 
@@ -68,7 +69,7 @@ class Case(NamedTuple):
 
 
 def remove_bodies(text: str, names: Sequence[str]) -> str:
-    """Return the text, in which these functions have no body yet."""
+    """Return the text with the bodies of these functions replaced by NotImplementedError."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in names:
@@ -170,23 +171,26 @@ LAST = {  # in the other one
 }
 
 
-def mean(body: str, named: str = "", changes: Mapping[str, str] = {}) -> Case:
-    """Return running_mean with another body."""
+def mean_case(body: str, named: str = "", changes: Mapping[str, str] = {}) -> Case:
+    """Return a case: running_mean with this body, and the expected misconceptions."""
     return Case(named, {MEAN: body, **changes})
 
 
 def scores_case(body: str, named: str = "hard_coded_shape") -> Case:
-    """Return the other attention_scores with another body."""
+    """Return a case: the other attention_scores with this body."""
     return Case(named, {SCORES: body}, OTHER)
 
 
 def split_case(body: str, named: str = "hard_coded_shape") -> Case:
-    """Return the other split_heads with another body."""
+    """Return a case: the other split_heads with this body."""
     return Case(named, {SPLIT: f"    {body}"}, OTHER)
 
 
-def filled(scores: str, weights: str) -> Case:
-    """Return the other causal_mask with these fills in its last two functions."""
+def fill_case(scores: str, weights: str) -> Case:
+    """Return a case: the other causal_mask with these fills in its last two functions.
+
+    scores, weights: templates of an expression; {} stands for the mask.
+    """
     visible = "causal_mask(scores.shape[-1], scores.device)"
     return Case(
         "mask_weak_fill",
@@ -200,8 +204,8 @@ def filled(scores: str, weights: str) -> Case:
     )
 
 
-def cached(cache: str, axis: int) -> Case:
-    """Return the other kv_cache with a cache of this shape, joined along this axis."""
+def cache_case(cache: str, axis: int) -> Case:
+    """Return a case: the other kv_cache with a cache of this shape, joined along this axis."""
     changes = {HEADS_APART: cache, "dim=1)": f"dim={axis})"}
     return Case("cache_wrong_axis" if axis != 1 else "", changes, OTHER, correct=axis == 1)
 
@@ -212,32 +216,34 @@ CASES: dict[str, dict[str, Case]] = {
         "one fault, by its values": Case("sum_not_mean", SUM),
         "one fault, a refusal that does not come": Case("empty_unchecked", GUARD),
         "a value and a refusal": Case("sum_not_mean empty_unchecked", SUM | GUARD),
-        "a pair of values": mean("return x.sum().expand_as(x) / len(x)", "counts_all sees_future"),
-        "only the gradient": mean(
+        "a pair of values": mean_case(
+            "return x.sum().expand_as(x) / len(x)", "counts_all sees_future"
+        ),
+        "only the gradient": mean_case(
             "return x.detach().cumsum(0) / x.new_ones(len(x)).cumsum(0)", "gradient_cut"
         ),
-        "wrong in a way that nobody listed": mean(
+        "wrong in a way that nobody listed": mean_case(
             "return (x.cumsum(0) / x.new_ones(len(x)).cumsum(0)) ** 2"
         ),
-        "another shape that nobody listed": mean("return x[1:].cumsum(0)"),
-        "a size that never changes": mean(
+        "another shape that nobody listed": mean_case("return x[1:].cumsum(0)"),
+        "a size that never changes": mean_case(
             "return (x.cumsum(0) / x.new_ones(len(x)).cumsum(0))[:5]", "hard_coded_shape"
         ),
-        "a refusal of everything is no untouched stub": mean("raise ValueError('no')"),
-        "a device that is not there is no refusal": mean(
+        "a refusal of everything is no untouched stub": mean_case("raise ValueError('no')"),
+        "a device that is not there is no refusal": mean_case(
             "raise AssertionError('Torch not compiled with CUDA enabled')",
             "hard_coded_device",
             GUARD,
         ),
-        "values, beside a refusal of its own kind": mean(
+        "values, beside a refusal of its own kind": mean_case(
             "x[0]\n    return x.cumsum(0)", "sum_not_mean", GUARD
         ),
-        "nothing written yet": mean("raise NotImplementedError()", "stub_untouched", GUARD),
-        "an exception that says it": mean(
+        "nothing written yet": mean_case("raise NotImplementedError()", "stub_untouched", GUARD),
+        "an exception that says it": mean_case(
             "return x.unfold(0, 2, 1).T.view(-1)", "view_not_contiguous"
         ),
-        "an exception that nobody knows": mean("return undefined"),
-        "a type error of the student's own is no fault of the interface": mean(
+        "an exception that nobody knows": mean_case("return undefined"),
+        "a type error of the student's own is no fault of the interface": mean_case(
             "return torch.cumsum(x, nonsense=0)"
         ),
         "a function of another name": Case("interface", {"def running_mean": "def another"}),
@@ -355,12 +361,12 @@ CASES: dict[str, dict[str, Case]] = {
         "an axis more, and numbers": Case(
             "interface mask_not_bool", {"device).tril()": "device).tril().float()[None]"}, OTHER
         ),
-        "a number filled in": filled(FILL, FILL),
-        "a number filled in by mask_scores alone": filled(FILL, INFINITE),
-        "a number filled in by causal_weights alone": filled(INFINITE, FILL),
-        "a number added": filled(ADD, ADD),
-        "a number added by mask_scores alone": filled(ADD, INFINITE),
-        "a number added by causal_weights alone": filled(INFINITE, ADD),
+        "a number filled in": fill_case(FILL, FILL),
+        "a number filled in by mask_scores alone": fill_case(FILL, INFINITE),
+        "a number filled in by causal_weights alone": fill_case(INFINITE, FILL),
+        "a number added": fill_case(ADD, ADD),
+        "a number added by mask_scores alone": fill_case(ADD, INFINITE),
+        "a number added by causal_weights alone": fill_case(INFINITE, ADD),
         "an axis more is no size that is written in": Case(
             "interface", {"device=device).tril()": "device=device).tril()[None]"}
         ),
@@ -1324,12 +1330,12 @@ CASES: dict[str, dict[str, Case]] = {
         "even for odd": Case("refuses_allowed", {"if hd % 2:": "if not hd % 2:"}),
     },
     "kv_cache": {
-        "the tokens' axis is right, heads apart": cached(HEADS_APART, 1),
-        "the tokens' axis is right": cached("each.view(B, T, C)", 1),
-        "the heads' axis": cached(HEADS_APART, 2),
-        "the batch's axis, heads apart": cached(HEADS_APART, 0),
-        "the channels' axis": cached("each.view(B, T, C)", -1),
-        "the batch's axis": cached("each.view(B, T, C)", 0),
+        "the tokens' axis is right, heads apart": cache_case(HEADS_APART, 1),
+        "the tokens' axis is right": cache_case("each.view(B, T, C)", 1),
+        "the heads' axis": cache_case(HEADS_APART, 2),
+        "the batch's axis, heads apart": cache_case(HEADS_APART, 0),
+        "the channels' axis": cache_case("each.view(B, T, C)", -1),
+        "the batch's axis": cache_case("each.view(B, T, C)", 0),
         "a module that goes on from what it saw last": Case("", LAST, OTHER, hidden="cache_shared"),
         "a module that goes on from what it saw last, and scores that are not scaled": Case(
             "scale_missing", LAST | {" / math.sqrt(q.size(-1))": ""}, OTHER
@@ -1500,11 +1506,14 @@ CASES: dict[str, dict[str, Case]] = {
         for title, case in cases.items()
     ],
 )
-def test_it_is_named_at_home_and_graded(sides: Sides, exercise: str, case: Case) -> None:
+def test_check_and_grade_name_the_expected_misconceptions(
+    sides: Sides, exercise: str, case: Case
+) -> None:
     text = case.text(sides.exercise(exercise))
     graded, home = sides.both_results(exercise, text)
     assert (graded.score == graded.max_score) is case.correct
-    assert (home.score + home.unseen == home.max_score) or not case.correct
+    if case.correct:
+        assert home.score + home.unseen == home.max_score
     assert side_differences(graded, home) == []
     assert named_misconceptions(home) == case.named.split()
     assert named_misconceptions(graded) == [*case.named.split(), *case.hidden.split()]
@@ -1527,7 +1536,7 @@ def test_it_is_named_at_home_and_graded(sides: Sides, exercise: str, case: Case)
         ] == case.functions.split()
 
 
-def test_at_home_a_call_proves_a_changed_argument_that_no_visible_check_asks_for(
+def test_course_check_names_a_mutation_seen_only_in_calls_of_no_visible_check(
     sides: Sides,
 ) -> None:
     recorded = read(sides.exercise("sdpa_equivalence").fingerprints)
@@ -1544,7 +1553,7 @@ EXERCISES = load_course(REPOSITORY).exercises
 
 
 def sample(exercise: Exercise) -> Iterator[SampledAttempt]:
-    """Yield a mutant, the same with later functions unfinished, and a pair of mutants."""
+    """Yield a mutant, this mutant with its later functions unfinished, and a pair of mutants."""
     bank = load_bank(exercise)
     mutant = bank.mutants[len(bank.mutants) // 2]
     attempt = SampledAttempt("mutant", mutant.id, text_of(exercise, mutant))
@@ -1557,14 +1566,17 @@ def sample(exercise: Exercise) -> Iterator[SampledAttempt]:
 @pytest.mark.parametrize(
     "exercise", [pytest.param(exercise, id=exercise.id) for exercise in EXERCISES]
 )
-def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
+def test_check_and_grade_agree_about_sampled_mutants(sides: Sides, exercise: Exercise) -> None:
     checks = "".join(path.read_text("utf-8") for path in with_neighbours(exercise.checks))
     for attempt in sample(exercise):
         graded, home = sides.both_results(exercise.id, attempt.text)
         if attempt.category == "pair" and not named_misconceptions(home):
-            continue  # grading makes pairs that no recording has
+            continue  # only grading tries pairs of mutants that were not recorded
         assert (attempt, side_differences(graded, home)) == (attempt, [])
-        alone = (
+        only_graded = (
             () if home.is_done else named_misconceptions(graded)[len(named_misconceptions(home)) :]
         )
-        assert (attempt, [name for name in alone if f'"{name}"' not in checks]) == (attempt, [])
+        assert (attempt, [name for name in only_graded if f'"{name}"' not in checks]) == (
+            attempt,
+            [],
+        )

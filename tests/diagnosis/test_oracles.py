@@ -1,4 +1,4 @@
-"""Each aspect fails what differs in it, and nothing else."""
+"""Each oracle (shape, values, dtype, …) fails replies that differ in it, and no other replies."""
 
 from collections.abc import Callable
 
@@ -25,28 +25,30 @@ class Layer(torch.nn.Module):
         return self.W(x)
 
 
-def refuses(x: Tensor) -> Tensor:
+def raises_value_error(x: Tensor) -> Tensor:
     raise ValueError("two rows and no more")
 
 
-def breaks(x: Tensor) -> Tensor:
+def raises_key_error(x: Tensor) -> Tensor:
     raise KeyError("x")
 
 
-def in_place(x: Tensor) -> Tensor:
+def doubled_in_place(x: Tensor) -> Tensor:
     return x.mul_(2)
 
 
 def reply_to(function: Callable[..., object], call: Call) -> Reply:
+    """Return the reply of this function to the call."""
     return LocalRunner({"f": function, "Layer": function}).execute(call)
 
 
 def observe_reply(
     reference: Callable[..., object], attempt: Callable[..., object], call: Call
 ) -> ObservedReply:
-    want, have = reply_to(reference, call), reply_to(attempt, call)
-    expected = want.outputs[0].tensor if want.outputs else None
-    return ObservedReply(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
+    """Return the attempt's reply to the call, next to the reply of the reference."""
+    expected, actual = reply_to(reference, call), reply_to(attempt, call)
+    output = expected.outputs[0].tensor if expected.outputs else None
+    return ObservedReply(call, fingerprint_of(expected), (output,), actual, fingerprint_of(actual))
 
 
 def doubled(x: Tensor) -> Tensor:
@@ -59,10 +61,17 @@ ON_META = Call("f", (X.to("meta"),))
 LONG = Call("f", (torch.arange(5.0, dtype=torch.float64)[None],), watch=True)
 WATCHED = Call("f", (X.to("meta"),), watch=True)
 BUILD = Call(Build("Layer"), only_build=True)
-ONE_CALL = [
-    ("answered", doubled, breaks, CALL, "KeyError"),
-    ("refused", refuses, doubled, CALL, "this should be refused, and is accepted in silence"),
-    ("refused", refuses, breaks, CALL, "KeyError"),
+# oracle, reference, wrong attempt, call, and a pattern for the message
+VIOLATIONS = [
+    ("answered", doubled, raises_key_error, CALL, "KeyError"),
+    (
+        "refused",
+        raises_value_error,
+        doubled,
+        CALL,
+        "this should be refused, and is accepted in silence",
+    ),
+    ("refused", raises_value_error, raises_key_error, CALL, "KeyError"),
     ("kind", doubled, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
     ("shape", doubled, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
     ("finite", doubled, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
@@ -85,7 +94,7 @@ ONE_CALL = [
         "parameters too many: .'W.bias'.; parameters missing: none",
     ),
     ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
-    ("mutated", doubled, in_place, CALL, "changed in place"),
+    ("mutated", doubled, doubled_in_place, CALL, "changed in place"),
     (
         "gradients_arrive",
         doubled,
@@ -129,39 +138,41 @@ ONE_CALL = [
 
 
 @pytest.mark.parametrize(
-    ("aspect", "right", "wrong", "call", "evidence"),
-    ONE_CALL,
-    ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL],
+    ("oracle", "reference", "wrong", "call", "message"),
+    VIOLATIONS,
+    ids=[f"{oracle}: {message[:30]}" for oracle, *_, message in VIOLATIONS],
 )
-def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
-    compare(aspect, [observe_reply(right, right, call)])
-    with pytest.raises(CheckFailed, match=evidence):
-        compare(aspect, [observe_reply(right, wrong, call)])
+def test_an_oracle_fails_a_reply_that_differs_from_the_reference(
+    oracle, reference, wrong, call, message
+):
+    compare(oracle, [observe_reply(reference, reference, call)])
+    with pytest.raises(CheckFailed, match=message):
+        compare(oracle, [observe_reply(reference, wrong, call)])
 
 
 def test_a_missing_output_has_no_dtype():
-    want, none = fingerprint_of(reply_to(doubled, CALL)), Reply()
+    expected, empty = fingerprint_of(reply_to(doubled, CALL)), Reply()
     with pytest.raises(CheckFailed, match="yours is none"):
-        compare("dtype", [ObservedReply(CALL, want, (), none, fingerprint_of(none))])
+        compare("dtype", [ObservedReply(CALL, expected, (), empty, fingerprint_of(empty))])
 
 
-def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
-    for aspect in ("answered", "device"):
-        compare(aspect, [observe_reply(doubled, lambda x: x * x.sum().item(), WATCHED)])
-        compare(aspect, [observe_reply(doubled, lambda x: x[x > 0], WATCHED)])
+def test_reading_numbers_on_the_meta_device_is_not_a_device_violation() -> None:
+    for oracle in ("answered", "device"):
+        compare(oracle, [observe_reply(doubled, lambda x: x * x.sum().item(), WATCHED)])
+        compare(oracle, [observe_reply(doubled, lambda x: x[x > 0], WATCHED)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [observe_reply(doubled, breaks, WATCHED)])
+        compare("answered", [observe_reply(doubled, raises_key_error, WATCHED)])
 
 
-def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer() -> None:
-    aspects: list[Oracle] = ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
-    for aspect in aspects:
-        compare(aspect, [observe_reply(doubled, breaks, CALL)])
+def test_an_exception_violates_only_the_oracle_for_an_answer() -> None:
+    oracles: list[Oracle] = ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"]
+    for oracle in oracles:
+        compare(oracle, [observe_reply(doubled, raises_key_error, CALL)])
     with pytest.raises(AttemptRaised):
-        compare("answered", [observe_reply(doubled, breaks, CALL)])
+        compare("answered", [observe_reply(doubled, raises_key_error, CALL)])
 
 
-def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
+def test_an_oracle_for_gradients_ignores_differences_of_the_output() -> None:
     linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
     compare("adjoint", [observe_reply(doubled, linear, GRADIENT)])
     compare(
@@ -170,17 +181,15 @@ def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
     )
 
 
-def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
-    """A right attempt may hide with a low finite number: its answers are finite where the recorded
-    ones are not.
-    """
-    hides = [Call("f", (X,)), Call("f", (X + 1,))]
+def test_a_mask_with_a_low_finite_number_violates_no_relation() -> None:
+    """A correct attempt may fill with a low finite number where the reference fills with −inf."""
+    calls = [Call("f", (X,)), Call("f", (X + 1,))]
     with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
     with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731
-    compare("moves", [observe_reply(with_infinity, with_number, call) for call in hides])
+    compare("moves", [observe_reply(with_infinity, with_number, call) for call in calls])
 
 
-def test_a_low_enough_fill_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
+def test_values_accept_a_very_low_fill_for_minus_infinity() -> None:
     def masking_function(fill: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x.masked_fill(x > 3, fill)
 

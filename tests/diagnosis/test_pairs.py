@@ -1,4 +1,4 @@
-"""Two mistakes are named of which one has the attempt's numbers and the other the other fields."""
+"""Two mistakes are named if one explains the wrong numbers and the other the changed argument."""
 
 import pytest
 import torch
@@ -15,11 +15,12 @@ CALLS = tuple(Call("doubled", (torch.full((3,), float(number)),)) for number in 
 
 
 def reply_with_mutations(numbers: torch.Tensor, *mutated: str) -> Reply:
+    """Return a reply with these numbers; mutated: the arguments changed in place."""
     return Reply((Output("tensor", numbers, (3,)),), mutated=mutated)
 
 
-@pytest.mark.parametrize("second_ids", [["mutated", "scale"], ["scale", "mutated"]])
-def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(second_ids) -> None:
+@pytest.mark.parametrize("last_ids", [["mutated", "scale"], ["scale", "mutated"]])
+def test_a_wrong_scale_and_a_mutation_are_both_named_in_any_order_of_the_mutants(last_ids) -> None:
     fields = {"reply_fields": ("outputs", "mutated"), "oracle_uses": ()}
     check = PublicCheck(id="", title="", layer=1, hint="", points=1, calls=(0, 1, 2), **fields)
     replies = [
@@ -33,7 +34,7 @@ def test_numbers_and_fields_of_two_mistakes_in_any_order_of_the_bank(second_ids)
         )
     ]
     mutants = [RecordedMutant("scale", (1, 1, 1))]
-    mutants += [RecordedMutant(id_, (2, 2, 2)) for id_ in second_ids]
+    mutants += [RecordedMutant(id_, (2, 2, 2)) for id_ in last_ids]
     outputs, recorded = ((RIGHT,),) * 3, [replies] * 3
     recording = FaultDictionary("", "", (check,), CALLS, outputs, recorded, (*mutants,), {})
     observations = {

@@ -1,5 +1,6 @@
-"""A recording comes back from its file: replies that are the reference's to the last bit, and
-numbers in few bytes.
+"""A fault dictionary is saved to a file and loaded again.
+
+The fingerprints of replies are stored exactly; tensors are stored in few bytes, rounded if allowed.
 """
 
 import dataclasses
@@ -46,31 +47,33 @@ REPLY = Reply(
     operations=Operations(fused=False),
 )
 RAISED = Raised("ValueError", ("ValueError",), "no", "call", None)
-OTHERS = [
+# changes of REPLY that change its fingerprint
+CHANGES = [
     pytest.param(
         {"outputs": (Output("tensor", 2 * ONES, "float64", "cpu", (2,)),)}, id="another output"
     ),
     pytest.param(
-        {"outputs": (Output("tensor", ONES * torch.nan, "float64", "cpu", (2,)),)}, id="no number"
+        {"outputs": (Output("tensor", ONES * torch.nan, "float64", "cpu", (2,)),)},
+        id="an output of NaN",
     ),
-    pytest.param({"outputs": REPLY.outputs * 2}, id="one output more"),
+    pytest.param({"outputs": REPLY.outputs * 2}, id="an additional output"),
     pytest.param(
         {"outputs": (Output("tensor", ONES, "float32", "cpu", (2,)),)}, id="another dtype"
     ),
     pytest.param({"gradients": {"args.0": 2 * ONES, "args.1": None}}, id="another gradient"),
-    pytest.param(
-        {"gradients": {"args.0": ONES, "args.1": ONES}}, id="a gradient that the other lacks"
-    ),
-    pytest.param({"gradients": {"args.0": ONES}}, id="no such gradient"),
+    pytest.param({"gradients": {"args.0": ONES, "args.1": ONES}}, id="an additional gradient"),
+    pytest.param({"gradients": {"args.0": ONES}}, id="a missing gradient"),
     pytest.param({"mutated": ("args.0",)}, id="an argument changed in place"),
     pytest.param(
         {"modules": (dataclasses.replace(FACTS, attributes={"heads": 4}),)}, id="another attribute"
     ),
-    pytest.param({"modules": (dataclasses.replace(FACTS, parameters={}),)}, id="a parameter less"),
+    pytest.param(
+        {"modules": (dataclasses.replace(FACTS, parameters={}),)}, id="a missing parameter"
+    ),
     pytest.param({"operations": Operations(fused=True)}, id="the fused function"),
     pytest.param({"operations": Operations(fused=False, kernels=("_softmax",))}, id="a softmax"),
     pytest.param(
-        {"operations": Operations(fused=False, shapes=((2, 2),))}, id="a square on the way"
+        {"operations": Operations(fused=False, shapes=((2, 2),))}, id="a square intermediate shape"
     ),
     pytest.param({"raised": RAISED}, id="an exception"),
 ]
@@ -78,12 +81,13 @@ CALL = Call("mean", (torch.ones(2),))
 
 
 def changed_reply(changes: Mapping[str, object]) -> Reply:
+    """Return REPLY with these fields replaced."""
     return dataclasses.replace(REPLY, **changes)  # type: ignore[arg-type]
 
 
-def test_all_that_a_fingerprint_has_is_looked_at() -> None:
-    """Of what is added to a fingerprint, and not here, no case below says that it is recorded."""
-    changed = [fingerprint_of(changed_reply(case.values[0])) for case in OTHERS]
+def test_the_changes_above_cover_every_field_of_a_fingerprint() -> None:
+    """Otherwise the tests below would not check that a new field is recorded."""
+    changed = [fingerprint_of(changed_reply(case.values[0])) for case in CHANGES]
     original = fingerprint_of(REPLY)
     fields = [field.name for field in dataclasses.fields(ReplyFingerprint)]
     assert {
@@ -95,13 +99,13 @@ def test_all_that_a_fingerprint_has_is_looked_at() -> None:
 
 
 def recording_of_one_call(*replies: ReplyFingerprint) -> FaultDictionary:
-    """A recording of one call with these replies."""
+    """Return a recording of one call: the reply of each of its mutants."""
     mutants = tuple(RecordedMutant(f"mistake_{index}", (index,)) for index in range(len(replies)))
     return FaultDictionary("mean", "", (), (CALL,), ((torch.ones(2),),), (replies,), mutants, {})
 
 
-@pytest.mark.parametrize("changes", OTHERS)
-def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
+@pytest.mark.parametrize("changes", CHANGES)
+def test_replies_that_differ_still_differ_after_loading(changes: Mapping[str, object]) -> None:
     original, changed = fingerprint_of(REPLY), fingerprint_of(changed_reply(changes))
     assert changed != original
     ((first, second),) = load(save(recording_of_one_call(original, changed))).replies
@@ -112,19 +116,19 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
     ]
 
 
-def test_weights_come_back_in_half_precision_and_a_step_without_them_without() -> None:
-    table = torch.rand(2, 3, 5)
+def test_weights_are_stored_in_half_precision_and_missing_weights_stay_none() -> None:
+    weights = torch.rand(2, 3, 5)
     stored = dataclasses.replace(
-        recording_of_one_call(fingerprint_of(REPLY)), weights={0: (table, None)}
+        recording_of_one_call(fingerprint_of(REPLY)), weights={0: (weights, None)}
     )
     assert load(save(recording_of_one_call(fingerprint_of(REPLY)))).weights == {}
-    ((call, (restored, missing)),) = load(save(stored)).weights.items()
+    ((call, (restored, without_weights)),) = load(save(stored)).weights.items()
     assert restored is not None
-    assert (call, missing, restored.dtype) == (0, None, torch.float32)
-    torch.testing.assert_close(restored, table, atol=1e-3, rtol=0)
+    assert (call, without_weights, restored.dtype) == (0, None, torch.float32)
+    torch.testing.assert_close(restored, weights, atol=1e-3, rtol=0)
 
 
-def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
+def test_each_gradient_keeps_its_numbers_if_names_are_not_sorted() -> None:
     reply = dataclasses.replace(
         REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)}
     )
@@ -134,16 +138,16 @@ def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
 
 
 @pytest.mark.parametrize("field_name", PLAIN)
-def test_every_field_can_be_asked_by_a_visible_check(field_name: str) -> None:
+def test_every_field_has_an_oracle_that_detects_a_change(field_name: str) -> None:
     assert field_name in ORACLES, f"ORACLES in oracles.py lacks {field_name}"
     original = fingerprint_of(REPLY)
-    changed_replies = [changed_reply(case.values[0]) for case in OTHERS]
-    broken = [
+    changed_replies = [changed_reply(case.values[0]) for case in CHANGES]
+    differing = [
         reply
         for reply in changed_replies
         if getattr(fingerprint_of(reply), field_name) != getattr(original, field_name)
     ]
-    answered = [reply for reply in broken if reply.raised is None]
+    answered = [reply for reply in differing if reply.raised is None]
     assert answered
     assert all(
         is_violated(field_name, [observe_reply(CALL, original, (torch.ones(2).double(),), reply)])
@@ -151,20 +155,22 @@ def test_every_field_can_be_asked_by_a_visible_check(field_name: str) -> None:
     )
 
 
-def test_every_field_of_a_fingerprint_is_recorded_compared_and_asked() -> None:
+def test_every_field_of_a_fingerprint_is_recorded_and_compared() -> None:
     names = {field.name for field in dataclasses.fields(ReplyFingerprint)}
     assert {*PLAIN} == names - {"raised", "outputs", "gradients", "has_nan"}
     assert {*PLAIN} <= {*REPLY_FIELDS}
 
 
 @pytest.mark.parametrize(
-    ("fields", "differ"),
+    ("fields", "differing_field"),
     [
         ((*recording_file._STORED_FIELDS, "peak"), "peak"),
         (recording_file._STORED_FIELDS[:-1], recording_file._STORED_FIELDS[-1]),
     ],
 )
-def test_a_field_without_another_format_is_told(tmp_path, monkeypatch, fields, differ) -> None:
+def test_a_changed_field_without_a_new_format_number_is_an_error(
+    tmp_path, monkeypatch, fields, differing_field
+) -> None:
     path = tmp_path / "01_mean.safetensors"
     path.write_bytes(save(recording_of_one_call(fingerprint_of(REPLY))))
     monkeypatch.setattr(recording_file, "_STORED_FIELDS", fields)
@@ -173,13 +179,13 @@ def test_a_field_without_another_format_is_told(tmp_path, monkeypatch, fields, d
         read(path)
     next_step = "Next: increase FORMAT in recording_file.py, then course release"
     assert str(caught.value).endswith(
-        f"as this engine is, and differs from it in {differ}. {next_step}"
+        f"as this engine is, and differs from it in {differing_field}. {next_step}"
     )
 
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("id_", ["self_attention", "rotary", "kv_cache"])
-def test_a_real_recording_written_again_is_the_same_file(id_: str) -> None:
+def test_a_real_recording_is_the_same_after_saving_and_loading(id_: str) -> None:
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == id_)
     data = exercise.fingerprints.read_bytes()
     again = load(save(load(data)))
@@ -193,17 +199,19 @@ def test_a_real_recording_written_again_is_the_same_file(id_: str) -> None:
 
 
 @pytest.mark.recorded
-def test_a_class_repository_is_small() -> None:
+def test_the_recordings_of_the_course_are_small() -> None:
     """Every student downloads the recordings of all exercises."""
     sizes = [exercise.fingerprints.stat().st_size for exercise in load_course(REPOSITORY).exercises]
-    assert sum(sizes) < 18_000_000
+    assert sum(sizes) < 18_000_000  # bytes
 
 
 NOISE = torch.randn(6, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+# inputs that are stored as the seed they are drawn from
 DRAWN = [Drawn(7, 0, 42, 1.0), Drawn(7, 1, 60, 0.25)]
 
 
-def back(columns: TensorColumns, index: int) -> Tensor:
+def stored_tensor(columns: TensorColumns, index: int) -> Tensor:
+    """Return the tensor with this index, read from the stored columns."""
     return read_tensors(columns.columns(), DRAWN, columns.specs)[index]
 
 
@@ -211,40 +219,42 @@ def back(columns: TensorColumns, index: int) -> Tensor:
     "tensor",
     [
         pytest.param(NOISE, id="noise"),
-        pytest.param(1e30 * NOISE, id="numbers without end"),
+        pytest.param(1e30 * NOISE, id="very large numbers"),
         pytest.param(torch.arange(5.0).double(), id="whole numbers"),
         pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
-        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
-        pytest.param(NOISE > 0, id="truths"),
+        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="numbers that are not finite"),
+        pytest.param(NOISE > 0, id="booleans"),
         pytest.param(torch.arange(1000), id="positions"),
-        pytest.param(torch.zeros(0, 3).double(), id="nothing"),
+        pytest.param(torch.zeros(0, 3).double(), id="an empty tensor"),
         pytest.param(torch.tensor(0.3).double(), id="a single number"),
         pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
-        pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
         pytest.param(
-            torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"
+            DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="a drawn tensor, transposed"
+        ),
+        pytest.param(
+            torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of drawn tensors"
         ),
         pytest.param(
             DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5),
-            id="what was drawn, with changes",
+            id="a drawn tensor with changes",
         ),
     ],
 )
-def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
+def test_a_tensor_is_restored_with_its_floats_in_float32(tensor: Tensor) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))
-    stored = back(columns, columns.add(tensor))
+    stored = stored_tensor(columns, columns.add(tensor))
     expected = tensor.float() if tensor.is_floating_point() else tensor
     assert stored.dtype == expected.dtype
     torch.testing.assert_close(stored, expected, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e20, 1e-6])
-def test_an_output_comes_back_to_a_millionth_of_its_largest_number(factor: float) -> None:
+def test_an_output_is_restored_to_a_millionth_of_its_largest_number(factor: float) -> None:
     output = factor * NOISE.clone()
     output[0, 0], output[1] = -math.inf, 0.0
     columns = TensorColumns(DRAWN)
-    stored = back(columns, columns.add(output, rounded=True))
+    stored = stored_tensor(columns, columns.add(output, rounded=True))
     assert float(stored[0, 0]) == -math.inf
     assert bool((stored[1] == 0).all())
     assert float((stored[2:] - output[2:]).abs().max()) <= 1e-6 * float(output[2:].abs().max())
@@ -254,35 +264,35 @@ def test_an_output_comes_back_to_a_millionth_of_its_largest_number(factor: float
 @pytest.mark.parametrize(
     "output", [NOISE > 0, torch.arange(9), torch.arange(9.0) / 8, DRAWN[0].numbers()[::2]], ids=str
 )
-def test_an_output_that_is_simple_or_was_drawn_comes_back_as_it_was(output: Tensor) -> None:
+def test_an_output_that_is_simple_or_drawn_is_restored_exactly(output: Tensor) -> None:
     columns = TensorColumns(DRAWN)
-    stored = back(columns, columns.add(output, rounded=True))
+    stored = stored_tensor(columns, columns.add(output, rounded=True))
     torch.testing.assert_close(stored, output.to(stored.dtype), rtol=0, atol=0)
 
 
-def test_a_whole_number_of_more_than_24_bits_is_refused() -> None:
+def test_an_integer_of_more_than_24_bits_is_rejected() -> None:
     with pytest.raises(ValueError, match="too large"):
         TensorColumns().add(torch.tensor([2**24 + 1]))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e20, 1e-3])
-def test_rows_of_numbers_come_back(factor: float) -> None:
+def test_rows_of_numbers_are_restored_up_to_rounding(factor: float) -> None:
     rows = torch.cat([factor * NOISE, torch.zeros(1, 7)])
-    back = from_rows(*to_rows(rows))
-    assert bool(((back - rows).abs() <= 1.7e-5 * rows.abs().amax(1, keepdim=True)).all())
+    restored = from_rows(*to_rows(rows))
+    assert bool(((restored - rows).abs() <= 1.7e-5 * rows.abs().amax(1, keepdim=True)).all())
     assert float(from_rows(*to_rows(1e-12 * NOISE)).abs().max()) < 1e-9
 
 
 @pytest.mark.parametrize("numbers", [[1.0], [0.0, 1.0], [0.0, 1e-4, 3.0, 1e25]])
-def test_sizes_come_back_to_a_tenth_and_zero_as_zero(numbers: list[float]) -> None:
+def test_magnitudes_are_restored_to_ten_percent_and_zero_exactly(numbers: list[float]) -> None:
     sizes = torch.tensor(numbers, dtype=torch.float64)
-    back = from_sizes(to_sizes(sizes))
-    assert back.tolist() == pytest.approx(numbers, rel=0.1)
-    assert bool(((back == 0) == (sizes == 0)).all())
+    restored = from_sizes(to_sizes(sizes))
+    assert restored.tolist() == pytest.approx(numbers, rel=0.1)
+    assert bool(((restored == 0) == (sizes == 0)).all())
 
 
 @pytest.mark.parametrize("name", ["numbers.raw", "numbers.high", "runs.length"])
-def test_columns_that_end_early_are_refused(name: str) -> None:
+def test_truncated_columns_are_rejected(name: str) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(NOISE)
     columns.add(2 * NOISE, rounded=True)

@@ -1,4 +1,4 @@
-"""What an attempt's digest is made from is the same in every process."""
+"""The digest of an attempt is made from text that is the same in every process."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ print([_Names(), _Names(["a"]), _Names(["k.weight", "q.weight", "v.weight", "pro
 """
 
 
-def test_cut_gradients_are_written_alike_whatever_the_hash_seed() -> None:
-    written = {
+def test_sets_of_names_print_the_same_for_every_hash_seed() -> None:
+    printed = {
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -21,7 +21,7 @@ def test_cut_gradients_are_written_alike_whatever_the_hash_seed() -> None:
         ).stdout
         for seed in ("1", "2", "3", "4")
     }
-    assert written == {
+    assert printed == {
         "[frozenset(), frozenset({'a'}), "
         "frozenset({'k.weight', 'proj.weight', 'q.weight', 'v.weight'})]\n"
     }
