@@ -1,4 +1,4 @@
-"""The gallery measures each mistake beside the right attention, from the same first weights."""
+"""The gallery trains each mistake and the correct attention from the same initial weights."""
 
 import pytest
 
@@ -19,27 +19,27 @@ NO_MASK = Entry("mask_missing")
 
 
 @pytest.mark.parametrize(
-    ("writing", "words"),
+    ("losses", "expected"),
     [
         ((1.7, 1.8), "**+0.25** (+0.20 to +0.30)"),
         ((1.7, 1.49), "nothing measurable (−0.01 to +0.20)"),
         ((1.51, 1.52), "nothing measurable (+0.01 to +0.02)"),
     ],
 )
-def test_a_difference_counts_if_seeds_agree_and_luck_makes_less(writing, words):
+def test_a_difference_counts_only_if_all_seeds_show_more_than_chance(losses, expected):
     rights = {RIGHT.id: Outcome(1.4, 1.5, ""), OTHER_RIGHT.id: Outcome(1.4, 1.52, "")}
-    seeds = [{**rights, NO_MASK.id: Outcome(1.0, loss, "", 2.0)} for loss in writing]
-    assert f"{words} | 2.00 |" in [*table([NO_MASK], seeds)][-1]
+    seeds = [{**rights, NO_MASK.id: Outcome(1.0, loss, "", 2.0)} for loss in losses]
+    assert f"{expected} | 2.00 |" in [*table([NO_MASK], seeds)][-1]
 
 
-def test_the_page_has_a_row_for_each_entry():
+def test_the_gallery_page_has_a_row_for_each_mistake():
     page = (REPOSITORY / "docs" / "gallery.md").read_text(encoding="utf-8")
     texts = load_bank(exercise()).texts
     for entry in WRONG_ENTRIES:
         assert f"\n| {texts[entry.id].title} " in page
 
 
-def test_mistakes_start_with_the_weights_of_the_right_one(monkeypatch):
+def test_each_mistake_starts_with_the_weights_of_the_correct_attention(monkeypatch):
     monkeypatch.setattr("bench.gallery.WINDOWS", 16)
     monkeypatch.setattr("bench.gallery.CHARACTERS", 9)
     trained, learned = train(RIGHT, 0, 8)

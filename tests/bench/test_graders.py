@@ -1,4 +1,4 @@
-"""The benchmark's commands run without an activated environment, and one that fails shows why."""
+"""The commands of the benchmark of graders run, and a command that fails shows its error."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from bench.six_checks import RIGHT, WRONG, WRONG_EARNS
 
 @pytest.fixture
 def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PATH on which no program of the environment stands."""
+    """Remove the programs of the Python environment from PATH."""
     scripts = Path(sys.executable).parent
     folders = os.environ["PATH"].split(os.pathsep)
     monkeypatch.setenv(
@@ -24,11 +24,11 @@ def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.journey
 @pytest.mark.usefixtures("bare_path")
 @pytest.mark.parametrize("name", GRADERS)
-def test_each_grader_tells_a_right_attempt_from_a_wrong_one(name, tmp_path):
-    """Without an activated environment, nbgrader's class is laid out by its own commands."""
-    laid_out = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
-    cost = measure_cost(laid_out.command, tmp_path, 2)
-    assert laid_out.scores() == {"right": 18, "wrong": WRONG_EARNS}
+def test_each_grader_scores_a_right_and_a_wrong_attempt(name, tmp_path):
+    """nbgrader is found without an activated environment."""
+    course = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
+    cost = measure_cost(course.command, tmp_path, 2)
+    assert course.scores() == {"right": 18, "wrong": WRONG_EARNS}  # 18: all points
     assert cost.wall > 0
 
 

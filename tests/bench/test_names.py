@@ -1,5 +1,6 @@
-"""What bench measures and writes down is what it says: names of both sides, costs, and the README's
-picture.
+"""The benchmark of named misconceptions, and the picture of the terminal in the README.
+
+An attempt is graded by `course grade` ("graded") and checked by `course check` ("home").
 """
 
 import json
@@ -19,14 +20,17 @@ RESHAPE = next(e for e in COURSE.exercises if e.id == "reshape_dance")
 
 
 def record(graded: str, home: str, **fields: object) -> dict[str, object]:
-    """Return the record of an attempt with these names on each side, separated by commas."""
+    """Return the record of an attempt.
+
+    graded, home: the misconceptions that each command names, separated by ", ".
+    """
     sides = {"graded": graded, "home": home}
     return fields | {
         side: {"names": names.split(", ") if names else []} for side, names in sides.items()
     }
 
 
-def test_names_that_were_won_lost_and_reordered_are_counted():
+def test_comparison_counts_names_that_are_won_lost_or_reordered():
     old = {"a": record("x in f", "x in f"), "b": record("x in f, y in g", ""), "c": record("", "")}
     new = {
         "a": record("", "x in f"),
@@ -49,7 +53,7 @@ def test_names_that_were_won_lost_and_reordered_are_counted():
 
 
 @pytest.mark.journey
-def test_both_sides_are_written_of_every_kind_of_attempt():
+def test_both_results_are_recorded_for_every_kind_of_attempt():
     records = [json.loads(line) for line in attempt_records("reshape_dance", 60)]
     categories = {
         record["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for record in records
@@ -62,10 +66,11 @@ def test_both_sides_are_written_of_every_kind_of_attempt():
 
 
 def codes_of_pairs(bank: Bank) -> set[tuple[str, str]]:
-    return {(code_of(one), code_of(two)) for one, two in pairs_of(bank)}
+    """Return the code of both mutants, for each pair that is chosen from the bank."""
+    return {(code_of(first), code_of(second)) for first, second in pairs_of(bank)}
 
 
-def test_the_chosen_mutants_stay_the_same_when_the_bank_grows() -> None:
+def test_the_chosen_pairs_stay_the_same_when_the_bank_grows() -> None:
     bank = load_bank(RESHAPE)
     codes = [code_of(mutant) for mutant in bank.mutants[5:]]
     smaller = replace(bank, mutants=bank.mutants[5:])
@@ -75,7 +80,7 @@ def test_the_chosen_mutants_stay_the_same_when_the_bank_grows() -> None:
     assert [code_of(mutant) for mutant in smaller.mutants] == codes
 
 
-def test_names_are_compared_with_the_misconceptions_of_the_mutant() -> None:
+def test_the_table_counts_names_that_match_the_misconception_of_the_mutant() -> None:
     attempts = {
         "named": record("y|x in f", "x in f", kind="mutant", due=["x"]),
         "not named at home": record("x in f", "", kind="mutant", due=["x"]),
@@ -87,29 +92,30 @@ def test_names_are_compared_with_the_misconceptions_of_the_mutant() -> None:
 
 
 @pytest.mark.journey
-def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
+def test_the_text_of_a_mutant_defines_all_names_of_its_namespace():
     for exercise in load_course(REPOSITORY).exercises:
         for mutant in load_bank(exercise).mutants[::25]:
-            names: dict[str, object] = {}
-            exec(text_of(exercise, mutant), names)
-            assert mutant.edited_text or names.keys() >= mutant.namespace.keys()
+            namespace: dict[str, object] = {}
+            exec(text_of(exercise, mutant), namespace)
+            if not mutant.edited_text:
+                assert namespace.keys() >= mutant.namespace.keys()
 
 
 @pytest.mark.recorded
-def test_the_picture_is_what_the_commands_print_today() -> None:
-    # a busy machine may not find the wrong line in time
+def test_the_picture_of_the_terminal_is_up_to_date() -> None:
     drawn = PICTURE.read_text(encoding="utf-8")
-    assert drawn == picture() or drawn == picture(), "Next: python -m bench.terminal"
+    if drawn != picture():  # a busy machine may not find the wrong line in time: try again
+        assert drawn == picture(), "Next: python -m bench.terminal"
 
 
-def test_it_is_small_and_loads_nothing() -> None:
+def test_the_picture_is_small_and_loads_no_other_file() -> None:
     text = PICTURE.read_text(encoding="utf-8")
     assert PICTURE.stat().st_size < 80_000
     assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"<script|<image|@import|@font-face|href=", text)
 
 
-def test_the_readme_shows_it_and_says_it_in_words() -> None:
+def test_the_readme_shows_the_picture_with_an_alternative_text() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (words,) = re.findall(r"!\[([^\]]+)\]\(docs/wrong-view\.svg\)", readme)
-    assert "You viewed straight to (B, n_head, T, head_dim)" in words
+    (alternative_text,) = re.findall(r"!\[([^\]]+)\]\(docs/wrong-view\.svg\)", readme)
+    assert "You viewed straight to (B, n_head, T, head_dim)" in alternative_text

@@ -1,4 +1,7 @@
-"""The trial with fixed oracles counts the verdicts that it loses, and never flatters the others."""
+"""The comparison of learned and fixed oracles counts the verdicts that would be lost without one.
+
+A verdict is a check that fails for a wrong program.
+"""
 
 from collections import Counter
 
@@ -7,10 +10,12 @@ from manyheads.course import load_course
 from manyheads.diagnosis.fault_dictionary import OracleUse, PublicCheck
 from tests.make import TINY
 
+# a correct program: it fails no check and violates no oracle
 RIGHT = Program(frozenset(), frozenset(), is_right=True)
 
 
 def check_with_oracles(id_: str, *oracles: str, is_last: bool = False) -> PublicCheck:
+    """Return a check of one call with these learned oracles."""
     return PublicCheck(
         id=id_,
         title="",
@@ -25,10 +30,14 @@ def check_with_oracles(id_: str, *oracles: str, is_last: bool = False) -> Public
 
 
 def failing_program(fails: str, *oracles: str) -> Program:
+    """Return a wrong program.
+
+    fails: the hidden checks that it fails. oracles: the oracles that its only call violates.
+    """
     return Program(frozenset(fails.split()), frozenset((oracle, (0,)) for oracle in oracles))
 
 
-def test_a_verdict_is_lost_if_no_fixed_oracle_and_no_relation_gives_it() -> None:
+def test_a_verdict_is_lost_if_only_a_learned_oracle_gives_it() -> None:
     programs = [
         RIGHT,
         failing_program("a", "finite"),
@@ -41,7 +50,7 @@ def test_a_verdict_is_lost_if_no_fixed_oracle_and_no_relation_gives_it() -> None
     assert losses.lost == Counter({"finite": 1})
 
 
-def test_a_fixed_oracle_that_blames_a_right_attempt_is_not_declared() -> None:
+def test_a_fixed_oracle_that_fails_a_right_attempt_is_not_used() -> None:
     blamed = Program(frozenset(), frozenset({("values", (0,))}), is_right=True)
     losses = losses_of(
         [check_with_oracles("a", "finite")], [blamed, failing_program("a", "finite", "values")]
@@ -49,7 +58,7 @@ def test_a_fixed_oracle_that_blames_a_right_attempt_is_not_declared() -> None:
     assert losses.lost == Counter({"finite": 1})
 
 
-def test_no_more_passing_programs_are_blamed_than_the_learned_oracles_blame() -> None:
+def test_a_fixed_oracle_fails_no_more_passing_programs_than_the_learned_ones() -> None:
     programs = [RIGHT, failing_program("", "values"), failing_program("a", "finite", "values")]
     assert losses_of([check_with_oracles("a", "finite")], programs).lost == Counter({"finite": 1})
     assert not losses_of([check_with_oracles("a", "values")], programs).lost
@@ -57,12 +66,12 @@ def test_no_more_passing_programs_are_blamed_than_the_learned_oracles_blame() ->
 
 def test_a_check_that_runs_last_judges_only_programs_that_pass_the_others() -> None:
     checks = [check_with_oracles("a", "values"), check_with_oracles("b", "finite", is_last=True)]
-    both = failing_program("a b", "values", "finite")
-    assert losses_of(checks, [RIGHT, both]).verdicts == 1
-    assert losses_of(checks, [RIGHT, both, failing_program("b", "finite")]).verdicts == 2
+    failing_both = failing_program("a b", "values", "finite")
+    assert losses_of(checks, [RIGHT, failing_both]).verdicts == 1
+    assert losses_of(checks, [RIGHT, failing_both, failing_program("b", "finite")]).verdicts == 2
 
 
-def test_the_programs_of_a_course_are_run_and_counted() -> None:
+def test_the_programs_of_a_course_run_and_are_counted() -> None:
     (exercise,) = load_course(TINY).exercises
     losses = measure(TINY, 1, exercise.id)
     assert losses.verdicts > 10

@@ -1,4 +1,7 @@
-"""Attempts at the real course's exercises, followed in this process, because they are trusted."""
+"""Fixtures that trace attempts at the exercises of the real course.
+
+The attempts are trusted, so they run in the process of the tests.
+"""
 
 import sys
 import types
@@ -13,12 +16,16 @@ from manyheads.student.choose_example_calls import Example, with_twin
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import TABLES, TIMES, explain_example
 from manyheads.submission import Source
-from tests.student.real import looks_at, reference_source
+from tests.student.real import example_calls, reference_source
 
 
 @pytest.fixture
 def follow_source(monkeypatch):
-    """Follow a source, by default the reference, on the recorded calls of an exercise."""
+    """Return a function that traces a source on the example calls of an exercise.
+
+    source: the reference by default. crop: the sizes of the tables that are kept.
+    times: the number of visits of a line that are kept.
+    """
 
     def follow(
         id_: str,
@@ -35,15 +42,17 @@ def follow_source(monkeypatch):
         def run(call: Call) -> Traced:
             return trace(vars(module), TraceCall(cast(call, "float32"), crop, times), "a.py")
 
-        looks = [with_twin(look, (look, *look.instead), run) for look in looks_at(id_)]
-        return [(example, run(example.call)) for example in (*looks, *more_examples)]
+        selected = [
+            with_twin(example, (example, *example.instead), run) for example in example_calls(id_)
+        ]
+        return [(example, run(example.call)) for example in (*selected, *more_examples)]
 
     return follow
 
 
 @pytest.fixture
 def explain(follow_source):
-    """Explain each call of a source, by default the reference."""
+    """Return a function that explains each example call of a source, by default the reference."""
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()):
         attempt = Source("a.py", reference_source(id_) if source is None else source)
@@ -55,5 +64,5 @@ def explain(follow_source):
 
 @pytest.fixture
 def draw(follow_source):
-    """Draw the pictures of a source, by default the reference."""
+    """Return a function that draws the pictures of a source, by default the reference."""
     return lambda *arguments, **options: pictures(follow_source(*arguments, **options))

@@ -1,4 +1,4 @@
-"""The exercises of the real course, and their recorded calls."""
+"""The exercises of the real course, their example calls and their reference solutions."""
 
 from functools import cache
 
@@ -20,12 +20,12 @@ def exercise_of(id_: str) -> Exercise:
 
 
 @cache
-def looks_at(id_: str) -> list[Example]:
-    """Return the recorded calls of an exercise that are looked at."""
+def example_calls(id_: str) -> list[Example]:
+    """Return the recorded calls of an exercise that its traces and pictures show."""
     exercise = exercise_of(id_)
     return examples(exercise, read(exercise.fingerprints))
 
 
 def reference_source(id_: str) -> str:
-    """Return the source of the reference."""
+    """Return the source of the reference solution."""
     return exercise_of(id_).solution.read_text(encoding="utf-8")

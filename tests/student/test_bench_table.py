@@ -1,4 +1,4 @@
-"""The table of `course bench`, on a screen of 80 by 24."""
+"""The table that `course bench` prints fits a screen of 80 by 24 characters."""
 
 from manyheads.student.bench_written_out_attention import (
     FULL,
@@ -12,25 +12,27 @@ from manyheads.student.bench_written_out_attention import (
 from tests import make
 
 
-def bench_lines(missing: str = "") -> list[str]:
-    """Return the table of invented times: SDPA takes a quarter of the time by hand.
+def bench_lines(reason_left_out: str = "") -> list[str]:
+    """Return the lines of a table of invented times: SDPA is four times as fast as by hand.
 
     Args:
-        missing: the reason why T = 4096 is left out, if it is.
+        reason_left_out: why T = 4096 was not measured; empty if it was.
     """
     rows = []
     for setting in settings(FULL.lengths):
         T = setting.T
         measured = Measured(T, 2 * setting.matrix), Measured(T / 4, 64 * T)
-        is_missing = missing and T == 4096
+        is_left_out = reason_left_out and T == 4096
         rows.append(
-            BenchRow(setting, instead=missing) if is_missing else BenchRow(setting, *measured)
+            BenchRow(setting, instead=reason_left_out)
+            if is_left_out
+            else BenchRow(setting, *measured)
         )
     bench = Bench("cpu: Some Processor, threads: 2; torch 2.13.0", tuple(rows), {"float32": 4.8e-7})
     return make.printed_lines(bench_report(bench), 80)
 
 
-def test_it_fits_and_says_what_was_measured():
+def test_the_table_fits_the_screen_and_explains_its_numbers():
     lines = bench_lines()
     assert len(lines) < 24
     assert "…" not in "".join(lines)
@@ -45,8 +47,8 @@ def test_it_fits_and_says_what_was_measured():
     assert longest[-1][-4:] == ["4096", "71", "11", "6.5×"]  # the lesson's
 
 
-def test_a_length_that_is_left_out_is_named_with_its_reason():
-    lines = bench_lines(missing="needs about 4.0 GB, 1.0 GB is free")
+def test_the_table_says_why_a_length_was_not_measured():
+    lines = bench_lines(reason_left_out="needs about 4.0 GB, 1.0 GB is free")
     assert (
         "T = 4096, bfloat16, forward, is left out: it needs about 4.0 GB, 1.0 GB is free." in lines
     )
@@ -54,6 +56,6 @@ def test_a_length_that_is_left_out_is_named_with_its_reason():
     assert [row[-6:-3] + row[-2:] for row in rows] == [["–"] * 5] * 4
 
 
-def test_numbers_have_three_digits():
+def test_numbers_are_printed_with_three_digits():
     numbers = [three_digits(n) for n in (0.0659, 0.31, 71.04, 805.3, 12345.6)]
     assert numbers == ["0.0659", "0.31", "71", "805", "12346"]

@@ -1,4 +1,4 @@
-"""Checks from recorded answers: each mutant is named, right code passes, no code is recorded."""
+"""`course check` compares an attempt with the recorded replies of the reference and of mutants."""
 
 import ast
 import json
@@ -24,24 +24,24 @@ from tests.make import BY_SUMS, CLASS, TINY
 pytestmark = pytest.mark.recorded
 
 STEM = "01_running_mean"
-FILE = TINY / "exercises" / "averages" / "fingerprints" / f"{STEM}.safetensors"
+RECORDING_FILE = TINY / "exercises" / "averages" / "fingerprints" / f"{STEM}.safetensors"
 
 
 @pytest.fixture(scope="module")
 def tiny_recording():
-    """The fault dictionary of the tiny course."""
-    return read(FILE)
+    """Return the fault dictionary of the exercise running_mean of the tiny course."""
+    return read(RECORDING_FILE)
 
 
 @pytest.fixture
 def mutants(running_mean):
-    """The mutants of the exercise."""
+    """Return the mutants of running_mean."""
     return load_bank(running_mean).mutants
 
 
 @pytest.fixture
 def check_source(tiny, box, tiny_recording):
-    """Check a source in its own process."""
+    """Return a function that checks a source in a process of its own."""
 
     def check(source: str) -> ExerciseResult:
         limits = tiny.limits.for_worker()
@@ -55,6 +55,7 @@ def check_source(tiny, box, tiny_recording):
 
 
 def misconception_ids(result: ExerciseResult) -> list[str]:
+    """Return the ids of the diagnosed misconceptions, in order."""
     return [diagnosed.id for diagnosed in result.diagnosis]
 
 
@@ -64,32 +65,32 @@ def misconception_ids(result: ExerciseResult) -> list[str]:
         pytest.param(rb"(?s).*", b"", id="an empty file"),
         pytest.param(rb"(?s).\Z", b"", id="a file that was cut off"),
         pytest.param(
-            rb"(?s).*", b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"
+            rb"(?s).*", b"version https://git-lfs.github.com/spec/v1\n", id="a pointer of Git LFS"
         ),
-        pytest.param(b"running_mean", b"running\0mean", id="a header that is no JSON"),
+        pytest.param(b"running_mean", b"running\0mean", id="a header that is not JSON"),
         pytest.param(rb'(format\\":)\d', rb"\g<1>0", id="a format of another release"),
-        pytest.param(b"expected", b"expekted", id="an entry that is missing"),
-        pytest.param(rb'(counts\\":\[)\d', rb"\g<1>7", id="a reply too few"),
+        pytest.param(b"expected", b"expekted", id="a missing entry"),
+        pytest.param(rb'(counts\\":\[)\d', rb"\g<1>7", id="a missing reply"),
     ],
 )
-def test_a_damaged_file_is_an_error_with_the_next_step(tmp_path, old, new):
+def test_the_error_for_a_damaged_recording_names_the_next_step(tmp_path, old, new):
     path = tmp_path / "f.safetensors"
-    damaged, count = re.subn(old, new, FILE.read_bytes(), count=1)
+    damaged, count = re.subn(old, new, RECORDING_FILE.read_bytes(), count=1)
     assert count == 1
     path.write_bytes(damaged)
-    says = rf"^{path} cannot be read \(\w+\)\. As an .* Next: git checkout {path}$"
-    with pytest.raises(CourseError, match=says):
+    message = rf"^{path} cannot be read \(\w+\)\. As an .* Next: git checkout {path}$"
+    with pytest.raises(CourseError, match=message):
         read(path)
 
 
-def test_for_a_file_that_is_missing_the_release_comes_first(tmp_path):
+def test_the_error_for_a_missing_recording_says_how_to_release_it(tmp_path):
     path = tmp_path / "f.safetensors"
-    says = rf"^{path} is not here\. As an instructor who has not released it yet, make "
-    with pytest.raises(CourseError, match=says):
+    message = rf"^{path} is not here\. As an instructor who has not released it yet, make "
+    with pytest.raises(CourseError, match=message):
         read(path)
 
 
-HEAD = "import torch\n\n\ndef running_mean(x):\n"
+FUNCTION_HEAD = "import torch\n\n\ndef running_mean(x):\n"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
             id="a right attempt that switches gradients off",
         ),
         pytest.param(
-            HEAD + "    return x.cumsum(0) / max(len(x), 1)\n",
+            FUNCTION_HEAD + "    return x.cumsum(0) / max(len(x), 1)\n",
             ["failed", "failed", "failed", "passed"],
             ["counts_all", "empty_unchecked"],
             id="two misconceptions at once",
@@ -115,7 +116,7 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
             id="a misconception for six numbers only",
         ),
         pytest.param(
-            HEAD + "    raise NotImplementedError()\n",
+            FUNCTION_HEAD + "    raise NotImplementedError()\n",
             ["error"] * 4,
             ["stub_untouched"],
             id="the stub",
@@ -123,7 +124,9 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
         pytest.param(CLASS["cat"], ["crashed"] * 4, [], id="an attempt that ends its process"),
     ],
 )
-def test_a_file_is_checked_in_a_process_of_its_own(check_source, source, outcomes, misconceptions):
+def test_a_file_gets_its_outcomes_and_misconceptions(
+    check_source, source, outcomes, misconceptions
+):
     result = check_source(source)
     assert [check.outcome for check in result.checks] == outcomes
     assert misconception_ids(result) == misconceptions
@@ -141,8 +144,8 @@ def test_failed_checks_come_first_and_only_they_have_evidence(check_source):
     ]
 
 
-def test_a_notimplementederror_of_pytorch_is_no_unwritten_stub(check_source):
-    result = check_source(HEAD + "    return (x > 0).softmax(0)\n")
+def test_a_notimplementederror_raised_by_pytorch_does_not_count_as_a_stub(check_source):
+    result = check_source(FUNCTION_HEAD + "    return (x > 0).softmax(0)\n")
     assert {check.outcome for check in result.checks} == {"error"}
     assert (misconception_ids(result), [function.state for function in result.functions]) == (
         [],
@@ -151,7 +154,7 @@ def test_a_notimplementederror_of_pytorch_is_no_unwritten_stub(check_source):
     assert "not implemented for 'Bool'" in result.checks[0].evidence
 
 
-def test_the_untouched_stub_is_known_as_script_and_as_notebook(tiny_recording, averages):
+def test_the_untouched_stub_is_recognised_as_script_and_as_notebook(tiny_recording, averages):
     folder = TINY / "exercises" / averages.id
     for stub, suffix in ((None, ".py"), (tiny_recording.stub, ".ipynb")):
         attempt = read_attempt(folder, STEM, stub, 1024)
@@ -159,6 +162,7 @@ def test_the_untouched_stub_is_known_as_script_and_as_notebook(tiny_recording, a
 
 
 def texts_in(value: object) -> Iterator[str]:
+    """Yield all strings and keys of this JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -169,8 +173,8 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(child)
 
 
-def test_the_file_holds_no_code(tiny):
-    data = FILE.read_bytes()
+def test_the_recording_contains_no_code(tiny):
+    data = RECORDING_FILE.read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     body = json.loads(header["__metadata__"]["body"])
     statements = [text for text in texts_in(body) if "\n" in text or is_code(text)]
@@ -179,11 +183,12 @@ def test_the_file_holds_no_code(tiny):
     for path in tiny.hidden_files():
         lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
         code = [line for line in lines if len(line) > 20 and '"""' not in line]
-        assert path.suffix != ".py" or [line for line in code if line in recorded_text] == []
+        if path.suffix == ".py":
+            assert [line for line in code if line in recorded_text] == []
 
 
 def is_code(text: str) -> bool:
-    """Return whether this is Python that computes or assigns something."""
+    """Return whether this text is Python code that computes or assigns something."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
@@ -192,30 +197,61 @@ def is_code(text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("type_", "stage", "subject", "recorded", "expected"),
+    ("exception_type", "stage", "subject", "recorded", "expected"),
     [
         pytest.param(
-            "RuntimeError", "call", Build("Layer"), "refused", "refused", id="a mask too small"
+            "RuntimeError",
+            "call",
+            Build("Layer"),
+            "refused",
+            "refused",
+            id="a RuntimeError in a module",
         ),
-        pytest.param("ValueError", "call", Build("Layer"), "refused", "refused", id="in words"),
-        pytest.param("RuntimeError", "build", Build("Layer"), "refused", "other", id="a build"),
-        pytest.param("RuntimeError", "call", "layer", "refused", "other", id="a function"),
+        pytest.param(
+            "ValueError",
+            "call",
+            Build("Layer"),
+            "refused",
+            "refused",
+            id="a ValueError in a module",
+        ),
+        pytest.param(
+            "RuntimeError",
+            "build",
+            Build("Layer"),
+            "refused",
+            "other",
+            id="a RuntimeError in the constructor",
+        ),
+        pytest.param(
+            "RuntimeError", "call", "layer", "refused", "other", id="a RuntimeError in a function"
+        ),
         pytest.param("KeyError", "call", Build("Layer"), "refused", "other", id="a KeyError"),
-        pytest.param("RuntimeError", "call", Build("Layer"), None, "other", id="an allowed call"),
+        pytest.param(
+            "RuntimeError",
+            "call",
+            Build("Layer"),
+            None,
+            "other",
+            id="a call that should be accepted",
+        ),
     ],
 )
-def test_an_exception_is_a_refusal_or_not(type_, stage, subject, recorded, expected):
-    reply = Reply(raised=Raised(type_, (type_, "Exception"), "no", stage, 3))
+def test_an_exception_counts_as_a_refusal_only_in_an_expected_form(
+    exception_type, stage, subject, recorded, expected
+):
+    reply = Reply(raised=Raised(exception_type, (exception_type, "Exception"), "no", stage, 3))
     fingerprint = comparable_fingerprint(ReplyFingerprint(raised=recorded), Call(subject), reply)
     assert fingerprint.raised == expected
 
 
 def check_namespace(recording, namespace) -> ExerciseResult:
+    """Check the functions of this namespace in this process."""
     return check_attempt(recording, LocalRecordingRunner(namespace))
 
 
 def with_check(recording, id_: str, **changes: object):
-    """Return the recording with a changed check."""
+    """Return the recording with these fields of one check replaced."""
     checks = [
         check.model_copy(update=changes) if check.id == id_ else check for check in recording.checks
     ]
@@ -224,11 +260,11 @@ def with_check(recording, id_: str, **changes: object):
 
 @pytest.fixture(scope="module")
 def right_namespace():
-    """The names of a right attempt."""
+    """Return the namespace of a right attempt."""
     return namespace_of(TINY / "grader/right/running_mean/loop.py")
 
 
-def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(tiny_recording):
+def test_a_check_of_the_shape_fails_for_a_function_that_only_returns_zeros(tiny_recording):
     result = check_namespace(tiny_recording, {"running_mean": torch.zeros_like})
     (shape,) = (check for check in result.checks if check.id == "shape")
     assert (shape.outcome, shape.function) == ("failed", "running_mean")
@@ -236,7 +272,7 @@ def test_a_check_of_form_fails_if_the_answers_of_its_function_are_trivial(tiny_r
 
 
 @pytest.mark.parametrize("is_trivial", [True, False])
-def test_further_answers_are_asked_for_only_if_the_first_one_may_be_trivial(
+def test_a_second_call_is_made_only_if_the_first_output_is_trivial(
     tiny_recording, right_namespace, is_trivial
 ):
     inputs = []
@@ -252,14 +288,14 @@ def test_further_answers_are_asked_for_only_if_the_first_one_may_be_trivial(
     assert any(torch.equal(x, further_input) for x in inputs) is is_trivial
 
 
-def test_a_recorded_call_of_no_check_is_not_compared(tiny_recording, mutants):
+def test_calls_that_no_check_uses_are_not_compared(tiny_recording, mutants):
     checks = tuple(check for check in tiny_recording.checks if check.id != "gradients")
     (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
     result = check_namespace(replace(tiny_recording, checks=checks), mutant.namespace)
     assert misconception_ids(result) == ["counts_all"]
 
 
-def test_a_check_without_recorded_answers_is_left_to_the_grading(tiny_recording, right_namespace):
+def test_a_check_without_oracles_is_left_to_the_grading(tiny_recording, right_namespace):
     changed = with_check(tiny_recording, "gradients", oracle_uses=())
     result = check_namespace(changed, right_namespace)
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
@@ -267,18 +303,20 @@ def test_a_check_without_recorded_answers_is_left_to_the_grading(tiny_recording,
     assert result.is_done
 
 
-@pytest.mark.parametrize("fails_it", [True, False])
-def test_a_hidden_check_is_no_news_if_the_mutant_of_the_misconception_fails_it(
-    tiny_recording, mutants, fails_it
+@pytest.mark.parametrize("mutant_fails_check", [True, False])
+def test_a_hidden_check_is_unseen_only_if_the_named_mutant_passes_it(
+    tiny_recording, mutants, mutant_fails_check
 ):
     (index,) = (i for i, mutant in enumerate(tiny_recording.mutants) if mutant.id == "counts_all")
     kills = list(tiny_recording.kills)
-    kills[index] = "".join(str(int(fails_it or id_ == "values")) for id_ in tiny_recording.hidden)
+    kills[index] = "".join(
+        str(int(mutant_fails_check or id_ == "values")) for id_ in tiny_recording.hidden
+    )
     hidden_check = with_check(tiny_recording, "gradients", oracle_uses=())
     (mutant,) = (mutant for mutant in mutants if mutant.id == "counts_all")
     result = check_namespace(replace(hidden_check, kills=tuple(kills)), mutant.namespace)
     assert misconception_ids(result) == ["counts_all"]
-    assert result.unseen_checks == (() if fails_it else ("lets gradients through",))
+    assert result.unseen_checks == (() if mutant_fails_check else ("lets gradients through",))
 
 
 def test_the_last_check_runs_only_if_all_others_pass(tiny_recording, mutants, right_namespace):
@@ -286,15 +324,15 @@ def test_the_last_check_runs_only_if_all_others_pass(tiny_recording, mutants, ri
     changed = with_check(tiny_recording, last_check.id, is_last=True)
     result = check_namespace(changed, right_namespace)
     assert last_check.id in {check.id for check in result.checks}
-    verdicts = set()
+    values_of_fails_another = set()
     for mutant in mutants:
         baseline = check_namespace(tiny_recording, mutant.namespace)
         fails_another = any(
             check.outcome != "passed" for check in baseline.checks if check.id != last_check.id
         )
         result = check_namespace(changed, mutant.namespace)
-        ends = {check.id: (check.outcome, check.max_score) for check in result.checks}
-        assert (ends[last_check.id] == ("skipped", last_check.points)) is fails_another
+        outcomes = {check.id: (check.outcome, check.max_score) for check in result.checks}
+        assert (outcomes[last_check.id] == ("skipped", last_check.points)) is fails_another
         assert (result.unseen, result.max_score) == (0, baseline.max_score)
-        verdicts.add(fails_another)
-    assert True in verdicts
+        values_of_fails_another.add(fails_another)
+    assert True in values_of_fails_another

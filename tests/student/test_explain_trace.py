@@ -1,4 +1,4 @@
-"""The explanation of a call: its lines, its loops, and where each number came from."""
+"""`course trace` explains a call: its lines, its operations, its loops and its result."""
 
 import re
 
@@ -47,16 +47,17 @@ MERGED = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 
 
 def lines(explanation: Explained) -> list[TraceLine]:
+    """Return the lines of the explanation, without loops that are shown once."""
     return [entry for entry in explanation.entries if isinstance(entry, TraceLine)]
 
 
 def operations(explanation: Explained, name: str = "") -> list[Operation]:
-    """Return the operations of all lines, or those with this name."""
+    """Return the operations of all lines, or only those with this name."""
     every_line = [operation for line in lines(explanation) for operation in line.operations]
     return [operation for operation in every_line if name in ("", operation.name)]
 
 
-def test_each_operation_stands_below_its_line_with_named_shapes(explain):
+def test_each_line_lists_its_operations_with_named_shapes(explain):
     split, merge = explain("reshape_dance")
     (view,), (transpose,) = (line.operations for line in lines(split))
     assert split.title == "split_heads(x, n_head=5)"
@@ -68,7 +69,7 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain):
     assert merge.returned == "returns (B, T, C): the right numbers"
 
 
-def test_a_wrong_view_is_doubted_and_the_exception_after_it_is_told(explain):
+def test_a_wrong_view_gets_a_warning_and_the_later_exception_an_explanation(explain):
     split, merge = explain("reshape_dance", WRONG_VIEW)
     warning = "T is no longer T: a step along it was C numbers, here it is hd"
     assert operations(split)[0].warning == warning
@@ -88,64 +89,66 @@ def test_a_wrong_view_is_doubted_and_the_exception_after_it_is_told(explain):
 
 
 @pytest.mark.parametrize(
-    ("count", "gives"),
+    ("count", "shape"),
     [
         ("mha.n_head", r"\(B, T, C\)"),
         ("mha.head_dim", r"\(B, T, \d+\)"),
         ("mha.n_head - 1", r"\(B, T, \d+\)"),
     ],
 )
-def test_the_sum_of_a_loop_has_a_name_only_if_a_call_with_other_sizes_agrees(explain, count, gives):
+def test_an_axis_built_in_a_loop_is_named_only_if_the_name_fits_other_sizes_too(
+    explain, count, shape
+):
     (explanation,) = explain("mha_by_loop", LOOPS.replace("range(mha.n_head)", f"range({count})"))
     (cat,) = operations(explanation, "cat")
-    assert re.fullmatch(gives, cat.gives)
+    assert re.fullmatch(shape, cat.gives)
 
 
 @pytest.mark.parametrize(
-    ("divisor", "takes"),
+    ("divisor", "operands"),
     [
         ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
         ("torch.tensor(C / mha.n_head).sqrt()", "(B, T, T), 2.449 (√hd)"),
         ("1", "(B, T, T) / 1"),
     ],
 )
-def test_the_divisor_of_the_scores_is_named(explain, divisor, takes):
+def test_the_divisor_of_the_scores_is_explained(explain, divisor, operands):
     (explanation,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", divisor))
-    assert [operation.takes for operation in operations(explanation, "div")] == [takes]
+    assert [operation.takes for operation in operations(explanation, "div")] == [operands]
 
 
-def test_a_size_that_is_an_axis_by_chance_has_no_name(explain):
+def test_a_size_that_equals_an_axis_by_chance_has_no_name(explain):
     shapes = set()
     for explanation in explain("rotary"):
         shapes |= {operation.gives for operation in operations(explanation)}
-    assert "(B, T, 7, 2)" in shapes  # and B = 2
+    assert "(B, T, 7, 2)" in shapes  # although B = 2
     assert "(B, T, 7, B)" not in shapes
 
 
 @pytest.mark.parametrize(
-    ("start", "words"),
+    ("start", "text"),
     [
         ("i * mha.head_dim", "axis 2, round by round: 0–5, 6–11, 12–17, 18–23, 24–29"),
         ("i", "axis 2, round by round: 0–5, 1–6, 2–7, 3–8, 4–9; these overlap"),
         ("0", ""),
     ],
 )
-def test_a_loop_over_heads_is_told_once_with_what_each_round_reads(explain, start, words):
+def test_a_loop_over_heads_is_shown_once_with_the_slice_of_each_round(explain, start, text):
     old = "slice(i * mha.head_dim, (i + 1) * mha.head_dim)"
     (call,) = explain("mha_by_loop", LOOPS.replace(old, f"slice({start}, {start} + mha.head_dim)"))
-    assert [operation.slices for operation in operations(call, "index")] == [words] * 3
+    assert [operation.slices for operation in operations(call, "index")] == [text] * 3
     (repeated,) = (entry for entry in call.entries if isinstance(entry, Repeated))
     assert (repeated.first, repeated.last, repeated.repeats) == ("10", "11", 4)
     assert repeated.alike
 
 
-def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain):
+def test_a_helper_is_indented_below_the_line_that_calls_it(explain):
     depths = [(line.depth, bool(line.operations)) for line in lines(explain("causal_mask")[2])]
     assert depths == [(0, False), (1, True), (0, False), (1, True), (0, True)]
 
 
 @pytest.mark.parametrize(
-    ("id_", "source", "says"),
+    ("id_", "source", "result"),
     [
         (
             "reshape_dance",
@@ -164,19 +167,19 @@ def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain):
         ),
     ],
 )
-def test_a_wrong_result_is_told_in_the_words_of_the_lesson(explain, id_, source, says):
+def test_a_wrong_result_is_described_with_named_axes(explain, id_, source, result):
     explanation = explain(id_, source)[0]
     assert (explanation.is_right, explanation.tables) == (False, ())
-    assert explanation.returned.endswith(says)
+    assert explanation.returned.endswith(result)
 
 
-def test_a_stub_is_told_as_one(explain):
+def test_a_stub_is_described_as_not_written_yet(explain):
     source = f"def split_heads(x, n_head):\n    raise NotImplementedError\n{MERGED}"
     split, _ = explain("reshape_dance", source)
     assert "raised NotImplementedError on line 2: nothing is written here yet." in split.raised
 
 
-def test_a_minimum_in_place_of_minus_infinity_is_right(explain):
+def test_the_lowest_float_counts_as_minus_infinity(explain):
     source = """
 import torch
 def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril()
@@ -186,7 +189,7 @@ def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[
     assert all(explanation.is_right for explanation in explain("causal_mask", source))
 
 
-def test_no_text_of_a_student_moves_the_cursor(explain):
+def test_control_characters_of_a_student_are_not_printed(explain):
     source = f"""
 import torch
 layer = type("\\x1b[2Jgone", (torch.nn.Tanh,), {{}})()
@@ -199,12 +202,12 @@ def split_heads(x, n_head): return layer(x)  # \x1b[2J
     assert "".join(names + codes).isprintable()
 
 
-def test_numbers_are_kept_on_demand(explain):
+def test_numbers_are_kept_only_if_a_crop_is_given(explain):
     (explanation,) = explain("fused_qkv", crop=(2, 3))
     assert {operation.crop.shape for operation in operations(explanation)} == {(2, 3)}
     (explanation,) = explain("fused_qkv")
     assert {operation.crop for operation in operations(explanation)} == {None}
-    assert explanation.tables == ()  # for it computes new numbers
+    assert explanation.tables == ()  # no tables: this function computes new numbers
 
 
 @pytest.mark.parametrize(
@@ -222,7 +225,7 @@ def test_numbers_are_kept_on_demand(explain):
             id="a loop of two steps in a loop of two",
         ),
         pytest.param(
-            [10, 1, 11, 1, 12, 1], (Loop((10, 1), 3, False),), id="rounds whose shapes grow"
+            [10, 1, 11, 1, 12, 1], (Loop((10, 1), 3, False),), id="a loop whose shapes grow"
         ),
         pytest.param(
             [10, 1, 10, 10, 1, 10, 10, 10, 1],
@@ -236,8 +239,8 @@ def test_numbers_are_kept_on_demand(explain):
         ),
     ],
 )
-def test_rounds_of_the_same_lines_are_a_loop(order, folded):
-    """Steps from 10 on are one line with growing shapes."""
+def test_repeated_steps_are_folded_into_a_loop(order, folded):
+    """order: the steps in the order in which they ran; from 10 on, all belong to one line."""
     assert fold(order, lambda step: min(step, 10)) == folded
 
 
@@ -254,7 +257,7 @@ def unroll(items: tuple[Item, ...], rounds: int | None = None) -> list[int]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=60))
-def test_folded_steps_keep_their_order_and_none_is_lost(order):
+def test_folding_keeps_the_order_and_loses_no_step(order):
     folded = fold(order, lambda step: step)
     remaining = iter(order)
     assert all(step in remaining for step in unroll(folded, 1))
@@ -265,31 +268,35 @@ def test_folded_steps_keep_their_order_and_none_is_lost(order):
 
 AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})
 B, T, C, NH, HD = AXES.sizes.values()
-MOVED = "T is no longer T: a step along it was "
+WARNING_START = "T is no longer T: a step along it was "
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "new_shape", "says"),
+    ("name", "shape", "new_shape", "warning_start"),
     [
-        pytest.param("reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), MOVED, id="q, k and v at once"),
-        pytest.param("view", (B, T, C), (B * NH, T, HD), MOVED, id="batch and heads in one axis"),
-        pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
+        pytest.param(
+            "reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), WARNING_START, id="q, k and v at once"
+        ),
+        pytest.param(
+            "view", (B, T, C), (B * NH, T, HD), WARNING_START, id="batch and heads in one axis"
+        ),
+        pytest.param("view", (B, NH, T, HD), (B, T, C), WARNING_START, id="the wrong merge"),
         pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads joined"),
         pytest.param("view", (B, T, C), (B * T, C), "", id="the tokens of all sequences joined"),
         pytest.param("transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose"),
-        # three of one size may be the batch
+        # here the first axis has size 3 as well: it may be the batch
         pytest.param("view", (3, T, 3 * C), (T * 3, 3, C), "", id="another axis than the tokens"),
     ],
 )
-def test_a_view_that_moves_tokens_is_doubted(name, shape, new_shape, says):
+def test_a_view_that_mixes_tokens_gets_a_warning(name, shape, new_shape, warning_start):
     tensors = [(TensorInfo(size, "float32", True),) for size in (shape, new_shape)]
     axes = Axes({**AXES.sizes, "B": shape[0]})
     warning = view_warning(Step(name, (1,), (0,), *tensors), axes)
-    assert warning.startswith(says)
-    assert bool(warning) == bool(says)
+    assert warning.startswith(warning_start)
+    assert bool(warning) == bool(warning_start)
 
 
-def test_the_right_split_gives_a_head_its_channels_of_every_token(explain):
+def test_the_table_of_a_right_split_shows_the_channels_of_each_head(explain):
     tables = explain("reshape_dance")[0].tables
     assert [(table.title, table.wrong_rows) for table in tables] == [("head 0", ()), ("head 1", ())]
     assert "by its address in x," in tables[0].legend
@@ -297,7 +304,7 @@ def test_the_right_split_gives_a_head_its_channels_of_every_token(explain):
     assert [row[0] for row in tables[0].rows[:2]] == ["token 0", "token 1"]
 
 
-def test_the_wrong_view_is_seen_in_the_table(explain):
+def test_the_table_of_a_wrong_view_marks_the_wrong_rows(explain):
     table, *_ = explain("reshape_dance", WRONG_VIEW)[0].tables
     actual = [row[1] for row in table.rows]
     assert actual[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]

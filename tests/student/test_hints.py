@@ -1,4 +1,4 @@
-"""Which hint comes next, and the words of a mistake."""
+"""Which hint `course hint` shows next, and the titles and hints for each kind of mistake."""
 
 from types import SimpleNamespace
 
@@ -11,8 +11,8 @@ from manyheads.student.hints import NOTE, Hint, next_hint, next_step, note_shown
 from tests import make
 
 
-def test_each_mistake_has_its_own_steps_and_the_last_step_stays(tmp_path):
-    """A mistake that comes back goes on where it stopped."""
+def test_each_mistake_counts_its_own_hints(tmp_path):
+    """A mistake that comes back continues with its next hint. The last hint (3 here) stays."""
     steps = []
     for request in ["one sum", "one mean", "two sum", "one sum", "two sum", *["one sum"] * 2]:
         steps.append(next_step(tmp_path, *request.split(), 2))
@@ -22,7 +22,7 @@ def test_each_mistake_has_its_own_steps_and_the_last_step_stays(tmp_path):
 @pytest.mark.parametrize(
     "damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum", "step": 2}}']
 )
-def test_a_damaged_note_starts_over(tmp_path, damage):
+def test_hints_start_again_if_their_note_is_damaged(tmp_path, damage):
     next_step(tmp_path, "one", "sum", 3)
     (tmp_path / ".course" / NOTE).write_text(damage, encoding="utf-8")
     assert [next_step(tmp_path, "one", "sum", 3) for _ in range(2)] == [1, 2]
@@ -37,7 +37,7 @@ WORDS = {
 
 @pytest.fixture
 def hint_on(tmp_path):
-    """Return the next hint about a result."""
+    """Return a function that returns the next hint about a result."""
     exercise = SimpleNamespace(id="dance", hint="Begin.")
     attempt = SimpleNamespace(
         exercise=exercise,
@@ -48,7 +48,10 @@ def hint_on(tmp_path):
 
 
 def wrong_result(*functions: str, evidence: str = "", **misconceptions: str) -> ExerciseResult:
-    """Return a result in which these functions are wrong, with misconceptions by function."""
+    """Return a result in which these functions are wrong.
+
+    misconceptions: the misconception of a function, by the name of the function.
+    """
     checks = [make.check(name, evidence=evidence, function=name) for name in functions]
     states = (
         FunctionResult(name=name, state="wrong", check=name, evidence=evidence)
@@ -61,12 +64,12 @@ def wrong_result(*functions: str, evidence: str = "", **misconceptions: str) -> 
     return make.exercise("dance", *checks, functions=tuple(states), diagnosis=tuple(diagnosis))
 
 
-TWO = wrong_result("split", "merge", merge="missing", split="reversed")
+TWO_MISTAKES = wrong_result("split", "merge", merge="missing", split="reversed")
 
 
-def test_the_hint_is_about_the_function_that_check_shows_first(hint_on):
+def test_the_hint_is_about_the_first_wrong_function(hint_on):
     expected = Hint("split: reversed.", "Hint 1 of 3: reversed?", "course hint dance")
-    assert hint_on(TWO) == expected
+    assert hint_on(TWO_MISTAKES) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,24 +87,24 @@ def test_the_hint_is_about_the_function_that_check_shows_first(hint_on):
                 split="interface",
                 evidence="a tensor was expected; yours returned None",
             ),
-            id="another kind of the mistake, which has texts of its own",
+            id="another variant of the mistake",
         ),
     ],
 )
-def test_another_mistake_begins_with_its_first_hint(hint_on, earlier, later):
+def test_a_new_mistake_begins_with_its_first_hint(hint_on, earlier, later):
     for _ in range(4):
         hint_on(earlier)
     assert hint_on(later).sentence.startswith("Hint 1 of 3: ")
 
 
-def test_after_a_tick_hints_begin_anew(hint_on, tmp_path):
+def test_hints_begin_again_after_the_function_was_right(hint_on, tmp_path):
     for _ in range(4):
-        hint_on(TWO)
+        hint_on(TWO_MISTAKES)
     note_shown(make.exercise("dance", make.check("split", 1)), tmp_path)
-    assert hint_on(TWO).sentence == "Hint 1 of 3: reversed?"
+    assert hint_on(TWO_MISTAKES).sentence == "Hint 1 of 3: reversed?"
 
 
-def test_the_hint_that_a_check_shows_is_the_first(hint_on, tmp_path):
+def test_a_hint_shown_by_course_check_counts_as_the_first(hint_on, tmp_path):
     result = make.exercise(
         "dance",
         make.check("merge", function="merge"),
@@ -128,11 +131,11 @@ def test_the_hint_that_a_check_shows_is_the_first(hint_on, tmp_path):
                 ),
             ],
             "merge: its forward is not written yet",
-            id="a function that is begun",
+            id="a function that is partly written",
         ),
     ],
 )
-def test_the_hint_is_about_a_function_that_is_not_there_yet(hint_on, functions, title):
+def test_the_title_names_a_missing_or_unwritten_function(hint_on, functions, title):
     result = make.exercise("dance", make.check("split"), functions=tuple(functions))
     assert hint_on(result).title == title
 
@@ -155,11 +158,11 @@ def test_the_hint_is_about_a_function_that_is_not_there_yet(hint_on, functions, 
         ("the output (2, 3): 6 of 6 values differ", "Which shape, and which numbers, did you mean"),
     ],
 )
-def test_a_hint_about_shapes_is_not_for_an_exception_of_another_kind(hint_on, evidence, hint):
+def test_the_general_hint_fits_the_kind_of_failure(hint_on, evidence, hint):
     assert hint in hint_on(wrong_result("split", evidence=evidence)).sentence
 
 
-def test_another_exception_in_the_same_check_has_its_own_steps(hint_on):
+def test_each_exception_type_counts_its_own_hints(hint_on):
     steps = []
     for exception in ("NameError on line 3", "TypeError on line 3", "TypeError on line 5"):
         steps.append(
@@ -264,7 +267,7 @@ def test_another_exception_in_the_same_check_has_its_own_steps(hint_on):
         ),
     ],
 )
-def test_check_status_and_hint_use_the_words_of_the_kind_of_mistake(
+def test_the_title_and_the_hint_fit_the_variant_of_the_mistake(
     hint_on, misconception, evidence, title, hint
 ):
     result = wrong_result("split", split=misconception, evidence=evidence)
@@ -272,4 +275,5 @@ def test_check_status_and_hint_use_the_words_of_the_kind_of_mistake(
     assert shown_hint.title.startswith(title)
     assert report.says.startswith(title)
     assert hint in shown_hint.sentence
-    assert title == f"{misconception}." or hint in report.hint
+    if title != f"{misconception}.":  # otherwise the mistake has no variant
+        assert hint in report.hint

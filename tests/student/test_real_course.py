@@ -1,4 +1,4 @@
-"""Every exercise of the course can be followed and drawn, and no right attempt is called wrong."""
+"""Every exercise of the course can be traced and drawn, and no right attempt is shown as wrong."""
 
 import re
 
@@ -8,13 +8,20 @@ from manyheads.student.choose_example_calls import SAME, ambiguity_of
 from manyheads.student.pictures import pictures
 from manyheads.student.trace import Repeated, explain_example
 from manyheads.submission import Source
-from tests.student.real import REPOSITORY, exercise_of, load_real_course, looks_at, reference_source
+from tests.student.real import (
+    REPOSITORY,
+    example_calls,
+    exercise_of,
+    load_real_course,
+    reference_source,
+)
 
 pytestmark = pytest.mark.recorded
 
 IDS = [exercise.id for exercise in load_real_course().assignments[0].exercises]
-# The words below the weights of the first call, where the reference computes weights.
-HEADS = {
+# the text below the weights of the first call, for exercises whose reference computes weights;
+# empty: not compared
+WEIGHTS_CAPTIONS = {
     "self_attention": "1 head, as expected",
     "weight_split": "4 of 5 heads, as expected",
     "mha_by_loop": "4 of 5 heads, as expected",
@@ -24,7 +31,7 @@ HEADS = {
     "grouped_query_attention": "",
     "kv_cache": "",
 }
-# Attempts that read a tensor's memory anew, or compute weights in other ways than the reference.
+# right attempts that reshape a tensor, or compute weights in another way than the reference
 VIEWS = r"\.(view|reshape|flatten|unflatten)\("
 WEIGHTS = "by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log"
 RIGHT = [
@@ -36,9 +43,9 @@ RIGHT = [
 ]
 
 
-def assert_right(followed, source: str) -> None:
-    """Assert that each call has the right numbers, and that no operation is doubted."""
-    for example, traced in followed:
+def assert_right(traces, source: str) -> None:
+    """Assert that each call returns the right numbers, and that no operation has a warning."""
+    for example, traced in traces:
         explanation = explain_example(example, traced, Source("a.py", source))
         assert explanation.is_right, explanation.returned
         assert (explanation.raised, explanation.dropped) == ("", 0)
@@ -50,34 +57,36 @@ def assert_right(followed, source: str) -> None:
 
 
 @pytest.mark.parametrize("id_", IDS)
-def test_the_reference_is_right_and_drawn_as_expected(follow_source, id_):
-    looks = looks_at(id_)
-    assert {example.target for example in looks} == set(exercise_of(id_).shapes)
-    assert all(ambiguity_of(example.axes) < SAME for example in looks)
-    followed = follow_source(id_)
-    assert_right(followed, reference_source(id_))
-    drawn = pictures(followed)
+def test_the_traces_and_pictures_of_the_reference_are_right(follow_source, id_):
+    selected = example_calls(id_)
+    assert {example.target for example in selected} == set(exercise_of(id_).shapes)
+    assert all(ambiguity_of(example.axes) < SAME for example in selected)
+    traces = follow_source(id_)
+    assert_right(traces, reference_source(id_))
+    drawn = pictures(traces)
     weights = [picture for picture in drawn if picture.title.startswith("your weights")]
     answers = [picture for picture in drawn if picture not in weights]
     assert {(picture.words, len(picture.panels)) for picture in answers} == {("as expected", 1)}
     assert all(picture.words.endswith(", as expected") for picture in weights)
-    assert (id_ in HEADS) <= bool(weights)
-    if words := HEADS.get(id_):
+    if id_ in WEIGHTS_CAPTIONS:
+        assert weights
+    words = WEIGHTS_CAPTIONS.get(id_)
+    if words:
         assert (drawn[0].title, drawn[0].words) == (f"your weights in {drawn[1].title}", words)
         heads = [(panel.title, panel.kind) for panel in drawn[0].panels]
         assert heads == [(f"head {head}", "weights") for head in range(int(words[0]))]
 
 
-def test_a_call_with_blocks_has_several_of_them():
-    for example in looks_at("tiled_attention"):
+def test_example_calls_of_tiled_attention_need_several_blocks():
+    for example in example_calls("tiled_attention"):
         sizes = example.axes.sizes
         assert all(sizes[block] < sizes["T"] for block in ("bq", "bk") if block in sizes)
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.filterwarnings("ignore")
-def test_a_right_attempt_is_neither_doubted_nor_drawn_as_a_wrong_one(follow_source, path):
+def test_a_right_attempt_gets_no_warning_and_no_picture_of_a_difference(follow_source, path):
     source = path.read_text(encoding="utf-8")
-    followed = follow_source(path.parent.name, source)
-    assert_right(followed, source)
-    assert not any(picture.differs for picture in pictures(followed))
+    traces = follow_source(path.parent.name, source)
+    assert_right(traces, source)
+    assert not any(picture.differs for picture in pictures(traces))
