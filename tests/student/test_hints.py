@@ -12,7 +12,7 @@ from tests import make
 
 
 def test_each_mistake_counts_its_own_hints(tmp_path):
-    """A mistake that comes back continues with its next hint. The last hint (3 here) stays."""
+    """A mistake that comes back continues with its next hint. After both hints: step 3."""
     steps = []
     for request in ["one sum", "one mean", "two sum", "one sum", "two sum", *["one sum"] * 2]:
         steps.append(next_step(tmp_path, *request.split(), 2))

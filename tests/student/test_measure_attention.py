@@ -1,4 +1,7 @@
-"""Attention by hand and SDPA are run: they agree, and only one holds a (T, T) matrix."""
+"""`course bench` measures attention written by hand and PyTorch's fused SDPA.
+
+Both give the same numbers, but only the one by hand keeps a (T, T) matrix in memory.
+"""
 
 import subprocess
 import sys
@@ -10,19 +13,21 @@ import torch
 from manyheads.student import bench_written_out_attention as measuring
 from manyheads.student.bench_written_out_attention import Bench, BenchSetting, measure
 
-SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
+LARGE_T = 1024  # the (T, T) matrices of all heads take 50 MB, more than everything else
 
 pytestmark = pytest.mark.journey  # large matrices, in new processes
 
 
 def bench_of(*settings: BenchSetting, device: str = "cpu") -> Bench:
+    """Measure these settings, with no progress messages and as few runs as possible."""
     return measure(settings, device, lambda setting: None, 0.0)
 
 
 def numbers_of_process(code: str) -> list[int]:
-    """Return the numbers that a new process prints. Its memory holds nothing from other tests.
+    """Return the numbers that this code prints in a new process.
 
-    Skips the test if the system does not tell a process its peak.
+    A new process holds no memory from other tests. The test is skipped if the system does not
+    report the peak memory of a process.
     """
     completed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
@@ -33,7 +38,7 @@ def numbers_of_process(code: str) -> list[int]:
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_both_paths_give_the_same_numbers(backward):
+def test_attention_by_hand_and_sdpa_agree(backward):
     bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
     assert bench.apart["float32"] < 1e-5
     assert bench.apart["bfloat16"] < 0.05
@@ -42,17 +47,17 @@ def test_both_paths_give_the_same_numbers(backward):
     assert bench.where.endswith(f", threads: {torch.get_num_threads()}; torch {torch.__version__}")
 
 
-def test_a_path_that_sees_the_future_is_found(monkeypatch):
+def test_the_difference_is_large_if_one_of_the_two_sees_the_future(monkeypatch):
     monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)
     assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_only_the_path_by_hand_holds_the_matrix(backward):
-    setting = BenchSetting(SQUARE, "float32", backward)
+def test_only_attention_by_hand_keeps_the_matrix_in_memory(backward):
+    setting = BenchSetting(LARGE_T, "float32", backward)
     by_hand, sdpa = numbers_of_process(f"""
         from manyheads.student.bench_written_out_attention import BenchSetting, measure
-        settings = [BenchSetting({SQUARE}, "float32", {backward})]
+        settings = [BenchSetting({LARGE_T}, "float32", {backward})]
         (row,) = measure(settings, "cpu", lambda setting: None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)
@@ -60,8 +65,8 @@ def test_only_the_path_by_hand_holds_the_matrix(backward):
     assert setting.matrix < by_hand < measuring.SQUARES * setting.matrix
 
 
-def test_a_peak_is_what_a_run_holds_at_once():
-    size = 64_000_000
+def test_the_peak_is_the_memory_held_at_one_time():
+    size = 64_000_000  # bytes
     (peak,) = numbers_of_process(f"""
         import torch
         from manyheads.student.bench_written_out_attention import peak_of
@@ -71,14 +76,14 @@ def test_a_peak_is_what_a_run_holds_at_once():
                 held = torch.ones({size}, dtype=torch.uint8)
             return int(held[-1])
 
-        found, peak = peak_of(run, "cpu")
-        assert found == 1
+        result, peak = peak_of(run, "cpu")
+        assert result == 1
         print(peak)
     """)
-    assert size < peak < 2.5 * size  # a new one is made before the old one goes
+    assert size < peak < 2.5 * size  # the new tensor is made before the old one is freed
 
 
-def test_a_setting_that_does_not_fit_into_memory_is_left_out(monkeypatch):
+def test_a_setting_that_does_not_fit_into_memory_is_not_measured(monkeypatch):
     monkeypatch.setattr(measuring, "_bytes", lambda name, file: 4_000_000_000)
     large, small = (BenchSetting(T, "float32", backward=False) for T in (4096, 40))
     left_out, measured = bench_of(large, small).rows
@@ -87,7 +92,7 @@ def test_a_setting_that_does_not_fit_into_memory_is_left_out(monkeypatch):
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length():
+def test_sdpa_on_a_gpu_uses_far_less_memory_than_the_matrix():
     settings = [
         BenchSetting(4096, dtype, backward)
         for dtype in ("float32", "bfloat16")

@@ -1,4 +1,7 @@
-"""Pictures: an answer beside the expected one, moved numbers by address, and wrong attempts."""
+"""Pictures of an attempt's output beside the expected output.
+
+The numbers of a reshape are drawn as addresses: 10000·sequence + 100·token + channel of the input.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +23,24 @@ from tests import make
 from tests.student.real import reference_source
 
 INF, NAN = float("inf"), float("nan")
-REST = """
+WITHOUT_MASK = """
 import torch
 def mask_scores(scores, mask): return scores.masked_fill(~mask, -torch.inf)
 def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[-1])).softmax(-1)
 """
-MASK = REST + "def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril()\n"
+MASK = (
+    WITHOUT_MASK
+    + "def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril()\n"
+)
 MERGE = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 SPLIT = "import torch\ndef split_heads(x, n_head): B, T, C = x.shape; return {body}\n" + MERGE
-RIGHT = "x.unflatten(-1, (n_head, -1)).transpose(1, 2)"
+RIGHT_SPLIT = "x.unflatten(-1, (n_head, -1)).transpose(1, 2)"
 
 
 @pytest.mark.parametrize(
-    ("body", "words", "row", "heads"),
+    ("body", "text", "addresses_in_row", "heads_in_row"),
     [
-        (RIGHT, "head 0: as expected", range(100, 106), [0] * 6),
+        (RIGHT_SPLIT, "head 0: as expected", range(100, 106), [0] * 6),
         (
             "x.view(B, n_head, T, -1)",
             "head 0: 48 of 54 numbers are in the wrong place",
@@ -48,33 +54,36 @@ RIGHT = "x.unflatten(-1, (n_head, -1)).transpose(1, 2)"
             [0, 0, 1, 2, 3, 4],
         ),
         (
-            f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({RIGHT})",
+            f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({RIGHT_SPLIT})",
             "head 3: 54 of 54 numbers are in the wrong place",
             range(124, 130),
             [4] * 6,
         ),
         (
-            f"torch.cat([{RIGHT}[:1], {RIGHT}[1:].flip(1)])",
+            f"torch.cat([{RIGHT_SPLIT}[:1], {RIGHT_SPLIT}[1:].flip(1)])",
             "sequence 1, head 0: 54 of 54 numbers are in the wrong place",
             range(10124, 10130),
             [4] * 6,
         ),
-        (f"{RIGHT} * 2", "head 0: 54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
-        (f"{RIGHT} * 1.0000001", "head 0: as expected", range(100, 106), [0] * 6),
+        (f"{RIGHT_SPLIT} * 2", "head 0: 54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
+        (f"{RIGHT_SPLIT} * 1.0000001", "head 0: as expected", range(100, 106), [0] * 6),
     ],
 )
-def test_a_reshape_is_drawn_by_address(draw, body, words, row, heads):
+def test_a_reshape_is_drawn_as_addresses_of_the_input(
+    draw, body, text, addresses_in_row, heads_in_row
+):
     split, merge = draw("reshape_dance", SPLIT.format(body=body))
-    assert split.caption == f"split_heads(x, n_head=5), {words}"
+    assert split.caption == f"split_heads(x, n_head=5), {text}"
     titles = [panel.title for panel in split.panels]
+    # the expected panel is drawn only if the output differs
     assert titles == ["expected"] * split.differs + ["yours"]
-    assert split.panels[-1].values[1].tolist() == list(row)
-    assert split.panels[-1].heads[1].tolist() == heads
+    assert split.panels[-1].values[1].tolist() == list(addresses_in_row)
+    assert split.panels[-1].heads[1].tolist() == heads_in_row
     assert (merge.words, merge.panels[0].title) == ("as expected", "yours, columns 0 to 11 of 30")
 
 
-def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw):
-    source = SPLIT.format(body=RIGHT).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
+def test_a_wide_picture_begins_at_the_first_wrong_columns(draw):
+    source = SPLIT.format(body=RIGHT_SPLIT).replace("y.tr", "y[:, [0, 1, 2, 4, 3]].tr")
     merge = draw("reshape_dance", source)[1]
     assert (merge.words, merge.start) == ("108 of 270 numbers are in the wrong place", (0, 16))
     assert [(panel.title, panel.values[1].tolist()[:4]) for panel in merge.panels] == [
@@ -83,22 +92,22 @@ def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw):
     ]
 
 
-def test_a_right_answer_stands_alone_and_a_wrong_one_beside_the_expected_one(draw):
+def test_a_wrong_output_is_drawn_beside_the_expected_one(draw):
     mask, scores, weights = draw("causal_mask", MASK.replace("-torch.inf", "0.0"))
     assert mask.caption == "causal_mask(T=9): as expected"
     assert [(panel.title, panel.kind) for panel in mask.panels] == [("yours", "mask")]
-    words = "54 of 99 numbers are −∞ in one of the two only"
-    assert scores.caption == f"mask_scores(scores, mask): {words}"
+    text = "54 of 99 numbers are −∞ in one of the two only"
+    assert scores.caption == f"mask_scores(scores, mask): {text}"
     assert weights.caption.startswith("causal_weights(scores): the largest difference is 0.")
     assert [panel.kind for panel in weights.panels] == ["weights", "weights", "difference"]
-    expected, yours, apart = (panel.values for panel in weights.panels)
-    assert torch.allclose(apart, (yours - expected).double())
+    expected, yours, difference_panel = (panel.values for panel in weights.panels)
+    assert torch.allclose(difference_panel, (yours - expected).double())
     for picture in (mask, scores, weights):
         assert (picture.rows, picture.columns) == ("query position", "key position")
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "panel_kind", "words"),
+    ("expected", "actual", "panel_kind", "text"),
     [
         ([1.0, -INF], [1.0, -1e30], "numbers", "as expected"),
         ([1.0, 0.0], [1.5, 0.0], "numbers", "the largest difference is 0.5"),
@@ -107,19 +116,19 @@ def test_a_right_answer_stands_alone_and_a_wrong_one_beside_the_expected_one(dra
         ([True, False], [True, True], "mask", "1 of 2 differ"),
     ],
 )
-def test_a_difference_is_told_in_words(expected, actual, panel_kind, words):
+def test_the_caption_describes_the_difference(expected, actual, panel_kind, text):
     tables = torch.tensor([expected]), torch.tensor([actual])
     picture = compare_tables("f(x)", *tables, "", "", panel_kind)
-    assert (picture.words, picture.differs) == (words, words != "as expected")
+    assert (picture.words, picture.differs) == (text, text != "as expected")
 
 
-def test_a_number_that_only_one_of_the_two_hides_has_no_difference():
-    low = torch.finfo(torch.float32).min
-    apart = difference(
-        torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0])
+def test_numbers_hidden_in_only_one_of_two_tables_have_no_difference():
+    lowest = torch.finfo(torch.float32).min
+    differences = difference(
+        torch.tensor([lowest, 1.0, 2.0, NAN, lowest]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0])
     )
-    assert apart[[0, 2]].tolist() == [0.0, 1.5]
-    assert apart.isnan().tolist() == [False, True, False, True, True]
+    assert differences[[0, 2]].tolist() == [0.0, 1.5]
+    assert differences.isnan().tolist() == [False, True, False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -131,28 +140,29 @@ def test_a_number_that_only_one_of_the_two_hides_has_no_difference():
         ("return None", "yours is no tensor"),
     ],
 )
-def test_without_an_answer_the_expected_one_is_drawn_with_the_reason(draw, body, note):
-    source = f"{REST}def causal_mask(T, device=None): {body}\n"
+def test_only_the_expected_output_is_drawn_if_the_attempt_gives_none(draw, body, note):
+    source = f"{WITHOUT_MASK}def causal_mask(T, device=None): {body}\n"
     picture = draw("causal_mask", source)[0]
     assert picture.caption == f"causal_mask(T=9): {note}"
     assert ([panel.title for panel in picture.panels], picture.differs) == (["expected"], False)
 
 
-def test_a_function_that_is_not_defined_yet_is_no_error(draw):
+def test_the_caption_names_a_function_that_is_not_defined_yet(draw):
     attend = draw("attention_scores", reference_source("attention_scores").split("def attend(")[0])[
         -1
     ]
     assert attend.caption == "attend(q, k, v): not defined yet"
-    merge = draw("reshape_dance", SPLIT.format(body=RIGHT).replace(MERGE, ""))[1]
+    merge = draw("reshape_dance", SPLIT.format(body=RIGHT_SPLIT).replace(MERGE, ""))[1]
     assert (merge.words, merge.panels[0].kind) == ("not defined yet", "addresses")
 
 
 SCRIPT = "01_running_mean.py"
 STUB = (make.TINY / "exercises" / "averages" / SCRIPT).read_bytes()
-KEY = ("a", "averages")
+KEY = ("a", "averages")  # the student and the assignment
 
 
 def failed_result(*outcomes: Outcome, student: str = "a", assignment: str = "averages"):
+    """Return the result of an attempt whose checks have these outcomes."""
     checks = [make.check(f"c{i}", outcome=outcome) for i, outcome in enumerate(outcomes)]
     exercise = make.exercise("running_mean", *checks, max_score=4)
     return make.result(student, exercise, assignment=assignment)
@@ -160,7 +170,7 @@ def failed_result(*outcomes: Outcome, student: str = "a", assignment: str = "ave
 
 @pytest.fixture
 def draw_sources(tiny, box, tmp_path):
-    """Draw the pictures of these sources, one of each student."""
+    """Return a function that draws the pictures of these sources, each of another student."""
 
     def draw(*sources: str | bytes) -> list[tuple[Picture, ...]]:
         folders = {}
@@ -174,12 +184,12 @@ def draw_sources(tiny, box, tmp_path):
     return draw
 
 
-def test_wrong_numbers_stand_beside_the_recorded_ones(draw_sources):
+def test_wrong_numbers_are_drawn_beside_the_recorded_ones(draw_sources):
     ((picture,),) = draw_sources(make.CLASS["ben"])
-    expected, yours, apart = (panel.values for panel in picture.panels)
+    expected, yours, difference_panel = (panel.values for panel in picture.panels)
     assert picture.title == "running_mean(x)"
-    torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all numbers is right
-    torch.testing.assert_close(apart, (yours - expected).double())
+    torch.testing.assert_close(yours[0, -1], expected[0, -1])  # this attempt's last number is right
+    torch.testing.assert_close(difference_panel, (yours - expected).double())
 
 
 @pytest.mark.parametrize(
@@ -198,9 +208,7 @@ def test_an_attempt_without_wrong_numbers_is_not_drawn(draw_sources, source):
     assert draw_sources(source) == [()]
 
 
-def test_two_equal_attempts_run_once_and_the_number_of_pictures_has_a_limit(
-    draw_sources, monkeypatch
-):
+def test_equal_attempts_run_once_and_draw_at_most_a_few_pictures(draw_sources, monkeypatch):
     picture = Picture("f(x)", "", (), "", "", differs=True)
     runs = iter([[replace(picture, differs=False), *[picture] * (DRAWN + 1)]])
     monkeypatch.setattr(pictures_module, "pictures", lambda _: next(runs))
@@ -210,10 +218,12 @@ def test_two_equal_attempts_run_once_and_the_number_of_pictures_has_a_limit(
 @pytest.mark.parametrize(
     "content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"]
 )
-def test_a_file_without_an_attempt_is_not_run(tiny, box, monkeypatch, tmp_path, content):
+def test_a_missing_unreadable_or_untouched_file_is_not_run(
+    tiny, box, monkeypatch, tmp_path, content
+):
     if content is not None:
         (tmp_path / SCRIPT).write_bytes(content)
-    monkeypatch.setattr(type(box), "attempt", None)
+    monkeypatch.setattr(type(box), "attempt", None)  # running an attempt would raise
     (target,) = drawable(tiny, [failed_result("error")], {KEY: tmp_path})
     assert list(draw_wrong(tiny, box, [target])) == [(target.key, ())]
 
@@ -229,12 +239,12 @@ def test_a_file_without_an_attempt_is_not_run(tiny, box, monkeypatch, tmp_path, 
         (("missing",), False),
     ],
 )
-def test_only_an_attempt_that_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
+def test_only_an_attempt_that_failed_without_a_crash_is_drawn(tiny, outcomes, is_drawn):
     targets = drawable(tiny, [failed_result(*outcomes)], {KEY: Path("here")})
     assert bool(targets) is is_drawn
 
 
-def test_a_student_or_an_assignment_without_a_folder_is_not_drawn(tiny):
+def test_an_attempt_without_a_folder_is_not_drawn(tiny):
     results = [failed_result("failed"), failed_result("failed", assignment="other")]
     folders = {("a", "other"): Path("here"), ("b", "averages"): Path("here")}
     assert drawable(tiny, results, folders) == []

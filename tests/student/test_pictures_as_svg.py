@@ -1,4 +1,4 @@
-"""Pictures as SVG in a page: how each number is drawn, in colours, sizes and words."""
+"""Pictures as SVG in an HTML page: the colours, sizes, labels and legends of their tables."""
 
 import re
 from dataclasses import replace
@@ -23,26 +23,28 @@ from manyheads.student.pictures import (
 from tests.make import REPOSITORY
 
 INF, NAN = float("inf"), float("nan")
-SIDES = ("query position", "key position")
+AXIS_TITLES = ("query position", "key position")
 BLUE, ORANGE = f"var({MORE})", f"var({LESS})"
 STYLE = (REPOSITORY / "manyheads/report/pages/style.css").read_text(encoding="utf-8")
 
 
-def picture_of(*values: list[float], panel_kind: str = "numbers") -> Picture:
-    return Picture("f(x)", "", (Panel("yours", torch.tensor(values), panel_kind),), *SIDES)
+def picture_of(*rows: list[float], panel_kind: str = "numbers") -> Picture:
+    """Return a picture with one panel of these rows."""
+    return Picture("f(x)", "", (Panel("yours", torch.tensor(rows), panel_kind),), *AXIS_TITLES)
 
 
 def svg_root(picture: Picture, panel: int = 0) -> ElementTree.Element:
-    """The SVG, read as XML: every browser reads it."""
+    """Return the SVG of this panel, parsed as XML."""
     return ElementTree.fromstring(svg(picture, picture.panels[panel]))
 
 
 def svg_texts(picture: Picture, panel: int = 0) -> list[str]:
+    """Return the texts in the SVG of this panel."""
     return [element.text or "" for element in svg_root(picture, panel).iter("text")]
 
 
-def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
-    """How many cells have each colour, with its opacity; hatched ones under "none"."""
+def cells_by_colour(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
+    """Return the number of cells of each (colour, opacity); hatched cells have colour "none"."""
     paths = [path for path in svg_root(picture, panel).iter("path") if path.get("d")]
     return {
         (str(p.get("fill")), str(p.get("fill-opacity"))): str(p.get("d")).count("M") for p in paths
@@ -72,14 +74,14 @@ def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
         ("numbers", [[INF, -1.0]], {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
     ],
 )
-def test_a_cell_has_the_colour_of_its_number(panel_kind, rows, cells):
-    assert inks(picture_of(*rows, panel_kind=panel_kind)) == cells
+def test_the_colour_of_a_cell_shows_its_number(panel_kind, rows, cells):
+    assert cells_by_colour(picture_of(*rows, panel_kind=panel_kind)) == cells
 
 
-def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
-    picture = compare_tables("f(x)", torch.eye(2), torch.eye(2) * -4, *SIDES)
-    assert inks(picture) == {(BLUE, "0.25"): 2}
-    assert inks(picture, 1) == {(ORANGE, "1"): 2}
+def test_all_panels_use_the_same_colours_and_the_legend_explains_them():
+    picture = compare_tables("f(x)", torch.eye(2), torch.eye(2) * -4, *AXIS_TITLES)
+    assert cells_by_colour(picture) == {(BLUE, "0.25"): 2}
+    assert cells_by_colour(picture, 1) == {(ORANGE, "1"): 2}
     assert legend(picture) == (
         "Rows: query position, columns: key position. Blue: up to 4, orange: down to −4. "
         "Difference: blue up to 5, orange down to −5."
@@ -89,8 +91,8 @@ def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which():
     )
 
 
-def addresses(*actual: int) -> Picture:
-    """Return the picture of these addresses, in channels 4 to 7, where 0, 1, 100, 101 are right."""
+def picture_of_addresses(*actual: int) -> Picture:
+    """Return the picture of these addresses in channels 4 to 7. Expected: 0, 1, 100, 101."""
     panels = [
         Panel(title, torch.tensor([row]), "addresses", torch.tensor([row]) % 100)
         for title, row in (("expected", (0, 1, 100, 101)), ("yours", actual))
@@ -98,26 +100,26 @@ def addresses(*actual: int) -> Picture:
     return Picture("split(x)", "", tuple(panels), "token", "channel", start=(0, 4))
 
 
-def test_an_address_has_the_colour_of_its_head_and_a_wrong_one_a_mark():
-    moved, unmoved = addresses(0, 100, 1, -1), addresses(0, 1, 100, 101)
+def test_addresses_are_coloured_by_head_and_wrong_ones_are_marked():
+    moved, unmoved = picture_of_addresses(0, 100, 1, -1), picture_of_addresses(0, 1, 100, 101)
     assert svg_texts(moved, 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", *"4567"]
     assert svg_texts(unmoved)[1:5] == ["0", "1", "100", "101"]
     colours = {(f"var({colour})", "None"): 2 for colour in HEAD_COLOURS[:2]}
-    assert inks(unmoved) == colours
-    words = "Numbers are addresses, 100·token + channel; colours are heads."
-    assert legend(unmoved).endswith(words)
-    assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
+    assert cells_by_colour(unmoved) == colours
+    explanation = "Numbers are addresses, 100·token + channel; colours are heads."
+    assert legend(unmoved).endswith(explanation)
+    assert "10000·sequence + 100·token" in legend(picture_of_addresses(10_000, 1, 100, 101))
 
 
-def test_rows_and_columns_have_their_names_or_every_fifth_position():
+def test_rows_and_columns_are_labelled_with_tokens_or_positions():
     sentence = replace(picture_of(*[[0.0] * 5] * 5), tokens=("", "a<b", "", "", "c"))
     assert svg_texts(sentence) == ["yours", "a<b", "c", "a<b", "c"]
     assert svg_texts(picture_of(*[[0.0] * 24] * 3)) == ["yours", *"012", "0", "5", "10", "15", "20"]
 
 
-def test_a_picture_has_a_name_and_nothing_gets_out_of_it():
+def test_the_title_of_a_picture_is_escaped():
     title = """"><script>alert('x')</script>&"""
-    picture = compare_tables(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
+    picture = compare_tables(title, torch.eye(2), torch.eye(2) * 3, *AXIS_TITLES)
     assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
     assert (svg_root(picture).get("role"), svg_root(picture).get("aria-label")) == (
         "img",
@@ -130,7 +132,7 @@ def test_a_picture_has_a_name_and_nothing_gets_out_of_it():
 
 
 @pytest.mark.parametrize("columns", [3, 9, 24])
-def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_read(
+def test_pictures_fill_the_page_and_their_labels_are_legible(
     columns,
 ):
     picture = compare_tables(
@@ -142,15 +144,13 @@ def test_pictures_of_course_plot_use_the_pages_width_and_their_labels_can_be_rea
     )
     sizes = [tuple(map(float, match)) for match in matches]
     assert len(sizes) == len(picture.panels) == 3
-    assert all(
-        label * display_width / drawn_wide >= 12 for drawn_wide, display_width, label in sizes
-    )
-    across = sum(display_width for _, display_width, _ in sizes)
-    assert 800 < across < 1120
+    assert all(label * display_width / svg_width >= 12 for svg_width, display_width, label in sizes)
+    total_width = sum(display_width for _, display_width, _ in sizes)
+    assert 800 < total_width < 1120  # pixels
 
 
 def colours(text: str) -> dict[str, list[str]]:
-    """The colours of a style by their names, by day and by night."""
+    """Return the colours of this style sheet by name: first the light theme, then the dark one."""
     palette: dict[str, list[str]] = {}
     for name, colour in re.findall(
         r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")
@@ -160,33 +160,34 @@ def colours(text: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", [*dict.fromkeys([*HEAD_COLOURS, MORE, LESS, NO_HEAD])])
-def test_text_stands_out_on_every_colour_by_day_and_by_night(name):
-    """WCAG 2's ratio. The paper shows through a cell, and has a larger contrast."""
+def test_text_is_legible_on_every_colour_in_both_themes(name):
+    """The contrast ratio is that of WCAG 2. Paler cells have a larger contrast."""
 
-    def light(colour: str) -> float:
-        shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in shares]
+    def luminance(colour: str) -> float:
+        channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
         return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True)) + 0.05
 
-    pages = colours(STYLE)
-    assert len(pages[name[2:]]) == 2
-    for ink, behind in zip(pages["ink"], pages[name[2:]], strict=True):
-        darker, lighter = sorted((light(ink), light(behind)))
-        assert lighter / darker >= 4.5, (name, ink, behind)
+    palette = colours(STYLE)
+    assert len(palette[name[2:]]) == 2  # light and dark theme
+    for ink, background in zip(palette["ink"], palette[name[2:]], strict=True):
+        darker, lighter = sorted((luminance(ink), luminance(background)))
+        assert lighter / darker >= 4.5, (name, ink, background)
 
 
 @pytest.mark.parametrize("panels", range(1, 6))
 @pytest.mark.parametrize("side", [4, 13, 41, 60])
-def test_as_many_tables_stand_side_by_side_as_fill_the_page(side, panels):
+def test_tables_are_scaled_to_fill_the_rows_of_the_page(side, panels):
     tables = tuple(Panel(f"head {h}", torch.ones(side, side), "weights") for h in range(panels))
     picture = Picture("t", "w", tables, "query position", "key position", tokens=("word",) * side)
     scale = page_scale(picture)
     match = re.search(r'width="([0-9.]+)"', svg(picture, tables[0], scale))
     assert match
-    wide = float(match[1])
-    in_a_row = min(panels, int((1100 + 8) // (wide + 8)))
-    assert wide <= 1100
+    table_width = float(match[1])
+    # the page is 1100 pixels wide, with 8 between two tables
+    in_a_row = min(panels, int((1100 + 8) // (table_width + 8)))
+    assert table_width <= 1100
     assert 9 * scale >= 12  # pixels of a label
     assert panels % in_a_row == 0, "an expected table and its counterpart stand in one row"
-    # else a row has room for larger tables
-    assert scale == 2 or in_a_row == 1 or in_a_row * (wide + 8) > 1100 - 1
+    if scale != 2 and in_a_row > 1:  # 2 is the largest scale
+        assert in_a_row * (table_width + 8) > 1100 - 1, "a row has room for larger tables"

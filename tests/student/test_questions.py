@@ -1,4 +1,7 @@
-"""Questions about an attempt's own code: one right option, and a reason for each option."""
+"""Multiple-choice questions about an attempt's own code.
+
+Each question has one right option and a reason for each option.
+"""
 
 import random
 import re
@@ -31,6 +34,7 @@ from manyheads.submission import Source
 from tests.student.real import exercise_of, load_real_course, reference_source
 
 DANCE = "reshape_dance"
+# a phrase of the text of each kind of question
 SHAPES, AXES, ORIGINS, EDITS = (
     "Which shape ",
     "What does axis ",
@@ -41,7 +45,7 @@ SHAPES, AXES, ORIGINS, EDITS = (
 
 @pytest.fixture
 def ask_about(box):
-    """Ask questions about a source, by default all about the reference."""
+    """Return a function that asks questions about a source, by default about the reference."""
 
     def ask_questions(
         id_: str = DANCE, text: str = "", count: int = 1000, seed: int = 3, **fields: object
@@ -55,12 +59,14 @@ def ask_about(box):
 
 
 def of_kind(phrase: str, questions: list[Question]) -> list[Question]:
+    """Return the questions with this phrase, of which there is at least one."""
     matches = [question_ for question_ in questions if phrase in question_.text]
     assert matches
     return matches
 
 
 def right_text(question_: Question) -> str:
+    """Return the text of the right option."""
     return question_.options[question_.correct_index].text
 
 
@@ -80,7 +86,11 @@ def test_the_seed_decides_which_questions_are_asked(ask_about):
 
 
 def returned_value(number: int, line: str, call: str, sizes: dict[str, int]) -> object:
-    """Return the result of a call of the solution with another line, or its exception."""
+    """Return the result of this call of the reference, or its exception.
+
+    number, line: the line of the reference that is replaced, and its replacement.
+    sizes: the sizes of the arguments x and y, by axis.
+    """
     lines = reference_source(DANCE).splitlines()
     old = lines[number - 1]
     lines[number - 1] = old[: len(old) - len(old.lstrip())] + line
@@ -96,7 +106,7 @@ def returned_value(number: int, line: str, call: str, sizes: dict[str, int]) -> 
 
 
 def computed_answer(question_: Question) -> str:
-    """Return the right option of a question on the solution, computed without the box."""
+    """Return the right answer of a question about the reference, computed in this process."""
     call = question_.text.partition(" runs with ")[0]
     sizes = {name: int(size) for name, size in re.findall(r"(\w+) = (\d+)", question_.text)}
     number, code = question_.code.removeprefix("Line ").split(": ", 1)
@@ -119,7 +129,7 @@ def computed_answer(question_: Question) -> str:
     return str(int(value[tuple(map(int, position.split(", ")))]))
 
 
-def test_the_right_option_is_what_the_code_does_and_stands_anywhere(ask_about):
+def test_the_right_option_is_correct_and_its_position_varies(ask_about):
     questions = ask_about()
     for phrase in (SHAPES, AXES, ORIGINS, EDITS):
         for question_ in of_kind(phrase, questions):
@@ -127,35 +137,36 @@ def test_the_right_option_is_what_the_code_does_and_stands_anywhere(ask_about):
     assert len({question_.correct_index for question_ in questions}) == len(LETTERS)
 
 
-def test_two_equal_options_count_once_and_too_few_make_no_question():
+def test_equal_options_count_once_and_a_question_needs_four():
     distractors = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
-    posed = question(random.Random(1), "how many?", "", Option("4", "so many"), distractors)
-    assert sorted(option.text for option in posed.options) == ["1", "2", "3", "4"]
-    assert right_text(posed) == "4"
+    asked = question(random.Random(1), "how many?", "", Option("4", "so many"), distractors)
+    assert sorted(option.text for option in asked.options) == ["1", "2", "3", "4"]
+    assert right_text(asked) == "4"
     assert question(random.Random(1), "how many?", "", Option("1", "so many"), distractors) is None
 
 
 @pytest.mark.parametrize("id_", [DANCE, "attention_scores"])
-def test_nothing_before_a_second_try_gives_the_answer_away(ask_about, id_):
-    compares = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
+def test_the_answer_is_not_revealed_before_a_second_try(ask_about, id_):
+    revealing = re.compile(r"one axis more|gone|other way round|joined|[Ii]ts size is|comes to")
     for question_ in ask_about(id_):
         assert "  #" not in question_.code + question_.text  # a comment may say the answer
         correct = right_text(question_)
         for letter in LETTERS.replace(LETTERS[question_.correct_index], ""):
             (feedback,) = answer_lines(question_, letter, shows_right=False)
             assert feedback.plain.startswith("✗ ")
-            # [8, 2] may hold the 8
-            assert correct not in feedback.plain or ORIGINS in question_.text
-            assert not compares.search(feedback.plain)
+            if ORIGINS not in question_.text:  # there, an index [8, 2] may contain the answer 8
+                assert correct not in feedback.plain
+            assert not revealing.search(feedback.plain)
             feedback_lines = answer_lines(question_, letter, shows_right=True)
             assert correct in "".join(line.plain for line in feedback_lines)
 
 
-def test_comments_are_not_shown():
+def test_comments_are_removed_from_shown_code():
     assert shown_code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
     assert shown_code("    .view(B, T)  # it's a view") == ".view(B, T)"
 
 
+# most lines have several results, or results that differ between visits
 UNCLEAR = """\
 import torch
 
@@ -191,11 +202,11 @@ def merge_heads(y):
 
 
 def shown_lines(phrase: str, questions: list[Question]) -> set[str]:
-    """Return the lines that questions of one kind show, without their numbers."""
+    """Return the lines of code that the questions with this phrase show, without line numbers."""
     return {question_.code.partition(": ")[2] for question_ in of_kind(phrase, questions)}
 
 
-def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask_about):
+def test_questions_are_about_lines_with_one_result_in_every_visit(ask_about):
     questions = ask_about(text=UNCLEAR)
     shapes, axes, origins = (shown_lines(phrase, questions) for phrase in (SHAPES, AXES, ORIGINS))
     assert shapes == {
@@ -207,11 +218,11 @@ def test_a_line_is_asked_about_if_each_visit_has_one_and_the_same_result(ask_abo
     }
     assert axes == shapes
     assert origins <= shapes
-    # An edit may leave the new memory unset, and its numbers vary.
+    # never NUMBERS: the memory of new_empty may stay unset, so its numbers vary
     assert set(map(right_text, of_kind(EDITS, questions))) == {RAISES, SHAPE}
 
 
-def test_a_reply_of_another_form_has_no_outcome():
+def test_an_edit_has_an_outcome_only_if_its_output_can_be_compared():
     def outcome_of(*tensors: torch.Tensor | None) -> str:
         reply = Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
         return outcome(reply, original)
@@ -226,19 +237,19 @@ def test_a_reply_of_another_form_has_no_outcome():
     assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), original) == ""
 
 
-def test_of_several_results_the_first_is_asked_about(ask_about):
+def test_questions_are_about_the_first_of_several_results(ask_about):
     for question_ in of_kind(EDITS, ask_about("kv_cache")):
         assert question_.text.endswith(" Only its first result counts.")
 
 
-def test_edits_are_short_and_name_no_self_without_a_class(ask_about):
+def test_edits_are_short_and_use_no_self_in_a_function(ask_about):
     for question_ in of_kind(EDITS, [*ask_about(), *ask_about("mha_by_loop")]):
         for line in re.findall("`(.*)`", question_.text):
             assert "self." not in line
             assert len(line) <= 120
 
 
-def test_lines_of_a_notebook_are_called_by_their_cells(ask_about):
+def test_lines_of_a_notebook_are_named_with_their_cells(ask_about):
     second_cell = reference_source(DANCE).partition("def merge_heads")[0].count("\n") + 1
     for question_ in ask_about(cells=(1, second_cell)):
         assert re.match(r"Line \d+ of code cell [12]: ", question_.code)
@@ -246,7 +257,7 @@ def test_lines_of_a_notebook_are_called_by_their_cells(ask_about):
             assert not re.search(r"\bline \d+(?! of code cell)\b", text)
 
 
-def test_an_edit_that_never_ends_is_left_out(ask_about):
+def test_an_edit_that_makes_an_endless_loop_is_left_out(ask_about):
     mask = "return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
     head, line, tail = reference_source("causal_mask").partition(mask)
     assert line
@@ -254,7 +265,7 @@ def test_an_edit_that_never_ends_is_left_out(ask_about):
     assert len(ask_about("causal_mask", head + loop + tail, ASKED)) == ASKED
 
 
-def test_no_line_of_the_reference_is_shown_of_another_attempt(ask_about):
+def test_questions_about_another_attempt_show_no_line_of_the_reference(ask_about):
     (attempt, *_) = (
         text
         for path in exercise_of(DANCE).right_attempts()
@@ -271,12 +282,12 @@ def test_no_line_of_the_reference_is_shown_of_another_attempt(ask_about):
 
 
 @pytest.mark.parametrize("letters", ["BADCA", "b, a, d, c, a"])
-def test_letters_are_read_however_they_are_written(letters):
+def test_answer_letters_are_accepted_in_several_spellings(letters):
     assert read_letters(letters, 5, "%ask") == "BADCA"
 
 
 @pytest.mark.parametrize("letters", ["BAD", "BADCAB", "BADCE", ""])
-def test_other_letters_are_refused_in_one_sentence(letters):
-    says = r"not 5 letters from A to D, or - for none\. Next: %ask AAAAA$"
-    with pytest.raises(CourseFault, match=says):
+def test_invalid_answer_letters_are_rejected_with_an_example(letters):
+    message = r"not 5 letters from A to D, or - for none\. Next: %ask AAAAA$"
+    with pytest.raises(CourseFault, match=message):
         read_letters(letters, 5, "%ask")

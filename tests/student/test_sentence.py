@@ -1,4 +1,4 @@
-"""The heads of an attempt's module, with trained weights, are drawn on a sentence."""
+"""The attention weights of an attempt's module, with trained parameters, drawn for a sentence."""
 
 import pytest
 import torch
@@ -7,6 +7,7 @@ from manyheads.student.train_model import sentence_examples
 from tests.student.real import exercise_of, load_real_course, reference_source
 
 SENTENCE = "The keys to the cabinet were on the table"
+# exercises with a module that is trained
 TRAINED = [
     exercise.id for exercise in load_real_course().assignments[0].exercises if exercise.train
 ]
@@ -14,18 +15,20 @@ TRAINED = [
 
 @pytest.fixture
 def draw_sentence(draw):
-    """Draw the pictures of a source with those of the sentence, which come first."""
+    """Return a function that draws the pictures of a source, those of the sentence first."""
     return lambda id_, source: draw(id_, source, more_examples=sentence_examples(exercise_of(id_)))
 
 
 @pytest.mark.parametrize("id_", TRAINED)
-def test_the_heads_of_a_solution_are_those_of_the_reference(draw_sentence, id_):
+def test_the_heads_of_the_reference_are_drawn_as_expected(draw_sentence, id_):
     drawn = draw_sentence(id_, reference_source(id_))
     for block, picture in enumerate(drawn[:2], 1):
         verdict = "4 heads, and the output is as expected"
         assert picture.caption == f"“{SENTENCE}”, block {block} of a trained model: {verdict}"
         assert [word for word in picture.tokens if word] == SENTENCE.split()
-        assert picture.tokens.index("cabinet") == SENTENCE.index("cabinet") + 3
+        assert (
+            picture.tokens.index("cabinet") == SENTENCE.index("cabinet") + 3
+        )  # the label is at the middle letter
         for panel in picture.panels:
             assert panel.values.shape == (len(SENTENCE), len(SENTENCE))
             torch.testing.assert_close(panel.values.sum(-1), torch.ones(len(SENTENCE)))
@@ -35,7 +38,7 @@ def test_the_heads_of_a_solution_are_those_of_the_reference(draw_sentence, id_):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words", "panels"),
+    ("old", "new", "caption", "panel_titles"),
     [
         (
             "math.sqrt(self.head_dim)",
@@ -51,18 +54,20 @@ def test_the_heads_of_a_solution_are_those_of_the_reference(draw_sentence, id_):
         ),
     ],
 )
-def test_wrong_weights_and_wrong_values_are_told_apart(draw_sentence, old, new, words, panels):
+def test_the_caption_says_whether_weights_or_values_are_wrong(
+    draw_sentence, old, new, caption, panel_titles
+):
     source = reference_source("fused_qkv")
     assert old in source
     for picture in draw_sentence("fused_qkv", source.replace(old, new))[:2]:
-        assert picture.words == words
-        assert [panel.title.partition(", ")[2] for panel in picture.panels] == panels
+        assert picture.words == caption
+        assert [panel.title.partition(", ")[2] for panel in picture.panels] == panel_titles
 
 
-def test_an_attempt_that_raises_has_no_heads(draw_sentence):
+def test_no_heads_are_drawn_for_an_attempt_that_raises(draw_sentence):
     source = "from torch import nn\nclass CausalSelfAttention(nn.Module):\n    pass\n"
     assert {picture.tokens for picture in draw_sentence("fused_qkv", source)} == {()}
 
 
-def test_an_exercise_without_a_module_has_no_sentence():
+def test_an_exercise_without_a_module_has_no_sentence_examples():
     assert sentence_examples(exercise_of("causal_mask")) == []

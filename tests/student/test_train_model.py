@@ -1,4 +1,7 @@
-"""The attention of an attempt learns in a box, and each fault is one sentence."""
+"""`course train` trains a small model with the attention of an attempt, in a sandbox.
+
+If the attempt fails, one sentence says why.
+"""
 
 import pytest
 import torch
@@ -21,7 +24,7 @@ from tests.student.real import exercise_of, reference_source
 FUSED = "fused_qkv"
 
 
-def test_the_module_is_built_with_the_sizes_of_the_model():
+def test_the_module_is_built_with_the_model_sizes():
     sizes = {"d_in": 64, "d_out": 64, "context_length": 64, "num_heads": 4}
     assert attention_of(exercise_of("weight_split").train).kwargs == sizes
 
@@ -29,32 +32,34 @@ def test_the_module_is_built_with_the_sizes_of_the_model():
 @pytest.mark.parametrize(
     "outputs",
     [
-        pytest.param([], id="nothing"),
+        pytest.param([], id="no output"),
         pytest.param([torch.ones(3)], id="more losses than steps"),
         pytest.param([torch.ones(1, 1)], id="another shape"),
         pytest.param([torch.ones((), dtype=torch.complex64)], id="a complex number"),
-        pytest.param([None], id="no tensor"),
-        pytest.param([torch.ones(()), torch.ones(())], id="two answers"),
+        pytest.param([None], id="None"),
+        pytest.param([torch.ones(()), torch.ones(())], id="two outputs"),
     ],
 )
-def test_an_answer_of_another_form_is_refused(outputs):
+def test_a_malformed_loss_is_rejected(outputs):
     reply = Reply(outputs=tuple(Output("tensor", tensor) for tensor in outputs))
-    says = r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course ch"
-    with pytest.raises(TrainingStopped, match=says):
+    message = (
+        r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course ch"
+    )
+    with pytest.raises(TrainingStopped, match=message):
         TrainingRun(lambda _: reply, read_text()).step(1)
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
-def test_a_character_outside_of_the_vocabulary_is_refused(number):
+def test_a_character_outside_the_vocabulary_is_rejected(number):
     reply = Reply(outputs=(Output("tensor", torch.tensor([0, number])),))
     run = TrainingRun(lambda _: reply, read_text())
     assert len(run.vocabulary) == 64
-    says = r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
-    with pytest.raises(TrainingStopped, match=says):
+    message = r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
+    with pytest.raises(TrainingStopped, match=message):
         run.write("Alice", 2)
 
 
-def test_the_remark_about_the_source_of_the_text_is_not_learned():
+def test_the_training_text_omits_the_remark_about_its_source():
     assert "Carroll" in TEXT.read_text(encoding="utf-8").splitlines()[0]
     text = read_text()
     assert "Carroll" not in text
@@ -64,7 +69,7 @@ def test_the_remark_about_the_source_of_the_text_is_not_learned():
     assert len(text) > 100_000
 
 
-HEAD = """
+FORWARD_HEAD = """
 import ctypes, os, time, torch
 from torch import nn
 class CausalSelfAttention(nn.Module):
@@ -80,7 +85,7 @@ class CausalSelfAttention(nn.Module):
 
 @pytest.fixture
 def training_run(box):
-    """Open the training of a source."""
+    """Return a function that starts a training run of a source."""
 
     def open_run(source: str):
         build = attention_of(exercise_of(FUSED).train)
@@ -93,7 +98,7 @@ def training_run(box):
 
 @pytest.fixture
 def first_losses(training_run):
-    """Return the losses of the first three steps of a source."""
+    """Return a function that trains a source for three steps and returns their losses."""
 
     def losses_of(source: str) -> list[float]:
         with training_run(source) as run:
@@ -104,11 +109,13 @@ def first_losses(training_run):
     return losses_of
 
 
-def test_random_numbers_of_the_attempt_do_not_change_what_it_reads(first_losses):
+def test_random_numbers_of_the_attempt_do_not_change_the_training_data(first_losses):
     text, line = reference_source(FUSED), "        B, T, C = x.shape"
     assert line in text
-    restless = text.replace(line, f"        torch.randn(5)\n{line}") + "\ntorch.manual_seed(7)\n"
-    assert first_losses(restless) == first_losses(text)
+    drawing_numbers = (
+        text.replace(line, f"        torch.randn(5)\n{line}") + "\ntorch.manual_seed(7)\n"
+    )
+    assert first_losses(drawing_numbers) == first_losses(text)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +171,9 @@ def test_random_numbers_of_the_attempt_do_not_change_what_it_reads(first_losses)
         ),
     ],
 )
-def test_a_fault_of_the_attempt_is_told_in_one_sentence(first_losses, body, sentence):
+def test_a_failure_of_the_attempt_is_reported_in_one_sentence(first_losses, body, sentence):
     with pytest.raises(TrainingStopped) as stopped:
-        first_losses(HEAD + body)
+        first_losses(FORWARD_HEAD + body)
     assert str(stopped.value).startswith(sentence)
     assert str(stopped.value).count("\n") == 1
 
@@ -180,18 +187,28 @@ UNMASKED = RIGHT.replace(".masked_fill(~self.visible[:T, :T], -math.inf)", "")
     [
         pytest.param(RIGHT, False, id="right attention"),
         pytest.param(UNMASKED, True, id="attention without a mask"),
-        pytest.param(HEAD + "return self.proj(x.cumsum(1))", False, id="the tokens so far"),
-        pytest.param(HEAD + "return self.proj(x)", False, id="each token by itself"),
-        pytest.param(HEAD + "return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"),
-        pytest.param(HEAD + "return self.proj(x + torch.randn_like(x))", False, id="at random"),
-        pytest.param(HEAD + "return self.proj(x + self.calls)", False, id="the number of calls"),
+        pytest.param(
+            FORWARD_HEAD + "return self.proj(x.cumsum(1))", False, id="a sum of all tokens so far"
+        ),
+        pytest.param(FORWARD_HEAD + "return self.proj(x)", False, id="each token alone"),
+        pytest.param(
+            FORWARD_HEAD + "return self.proj(x + x.roll(-1, 1))", True, id="one token ahead"
+        ),
+        pytest.param(
+            FORWARD_HEAD + "return self.proj(x + torch.randn_like(x))", False, id="random noise"
+        ),
+        pytest.param(
+            FORWARD_HEAD + "return self.proj(x + self.calls)",
+            False,
+            id="the number of calls is added",
+        ),
     ],
 )
-def test_a_module_that_sees_the_future_is_known(training_run, source, sees_future):
+def test_training_recognises_attention_that_sees_the_future(training_run, source, sees_future):
     with training_run(source) as run:
         assert run.sees_future == sees_future
 
 
-def test_a_loss_of_a_model_that_sees_the_future_says_nothing():
+def test_the_loss_is_called_meaningless_if_the_model_sees_the_future():
     assert loss_words(4.2, 0.04, sees_future=True).startswith("A loss of 0.04 says nothing here")
     assert "unsure as among 7.4 equally likely" in loss_words(4.2, 2.0, sees_future=False)
