@@ -213,37 +213,37 @@ def cache_case(cache: str, axis: int) -> Case:
 CASES: dict[str, dict[str, Case]] = {
     "running_mean": {
         "nothing is wrong": Case(correct=True),
-        "one fault, by its values": Case("sum_not_mean", SUM),
-        "one fault, a refusal that does not come": Case("empty_unchecked", GUARD),
-        "a value and a refusal": Case("sum_not_mean empty_unchecked", SUM | GUARD),
-        "a pair of values": mean_case(
+        "a mistake that changes values": Case("sum_not_mean", SUM),
+        "a missing refusal": Case("empty_unchecked", GUARD),
+        "wrong values and a missing refusal": Case("sum_not_mean empty_unchecked", SUM | GUARD),
+        "two mistakes that change values": mean_case(
             "return x.sum().expand_as(x) / len(x)", "counts_all sees_future"
         ),
-        "only the gradient": mean_case(
+        "a wrong gradient and right values": mean_case(
             "return x.detach().cumsum(0) / x.new_ones(len(x)).cumsum(0)", "gradient_cut"
         ),
-        "wrong in a way that nobody listed": mean_case(
+        "wrong values that no mutant has": mean_case(
             "return (x.cumsum(0) / x.new_ones(len(x)).cumsum(0)) ** 2"
         ),
-        "another shape that nobody listed": mean_case("return x[1:].cumsum(0)"),
-        "a size that never changes": mean_case(
+        "a wrong shape that no mutant has": mean_case("return x[1:].cumsum(0)"),
+        "an output of constant size": mean_case(
             "return (x.cumsum(0) / x.new_ones(len(x)).cumsum(0))[:5]", "hard_coded_shape"
         ),
-        "a refusal of everything is no untouched stub": mean_case("raise ValueError('no')"),
-        "a device that is not there is no refusal": mean_case(
+        "refusing every input is not an untouched stub": mean_case("raise ValueError('no')"),
+        "an error about a missing device is not a refusal": mean_case(
             "raise AssertionError('Torch not compiled with CUDA enabled')",
             "hard_coded_device",
             GUARD,
         ),
-        "values, beside a refusal of its own kind": mean_case(
+        "wrong values, and another exception type for the refusal": mean_case(
             "x[0]\n    return x.cumsum(0)", "sum_not_mean", GUARD
         ),
         "nothing written yet": mean_case("raise NotImplementedError()", "stub_untouched", GUARD),
-        "an exception that says it": mean_case(
+        "an exception that identifies the mistake": mean_case(
             "return x.unfold(0, 2, 1).T.view(-1)", "view_not_contiguous"
         ),
-        "an exception that nobody knows": mean_case("return undefined"),
-        "a type error of the student's own is no fault of the interface": mean_case(
+        "an exception that identifies no mistake": mean_case("return undefined"),
+        "a TypeError inside the function is not a wrong interface": mean_case(
             "return torch.cumsum(x, nonsense=0)"
         ),
         "a function of another name": Case("interface", {"def running_mean": "def another"}),
@@ -259,7 +259,7 @@ CASES: dict[str, dict[str, Case]] = {
             },
             correct=True,
         ),
-        "an argument of another name, and an axis": Case(
+        "a renamed argument and a wrong axis": Case(
             "interface softmax_query_axis",
             {
                 "attention(x):\n    return (x @ x.mT).softmax(-1) @ x": (
@@ -278,21 +278,23 @@ CASES: dict[str, dict[str, Case]] = {
         "three axes": scores_case(f"B, T, hd = q.shape\n    {SCORES}"),
         "four axes": scores_case(f"B, nh, T, hd = q.shape\n    {SCORES}"),
         "three axes at least": scores_case(f"q.transpose(0, -3)\n    {SCORES}"),
-        "an axis too many for two": scores_case(f"{SCORES}[None] if q.dim() < 3 else {SCORES[7:]}"),
-        "three axes at least, and numbers that nobody listed": scores_case(
+        "an additional axis for inputs of two axes": scores_case(
+            f"{SCORES}[None] if q.dim() < 3 else {SCORES[7:]}"
+        ),
+        "at least three axes, and numbers that no mutant has": scores_case(
             f"q.transpose(0, -3)\n    {SCORES}.tanh()", ""
         ),
         "a refusal of more axes than two": scores_case(
             f"if q.dim() > 2: raise ValueError(q.shape)\n    {SCORES}", "refuses_allowed"
         ),
-        "the other order of arguments": Case("interface qkv_order", TURNED, OTHER),
-        "the other order of arguments, and values": Case(
+        "exchanged arguments": Case("interface qkv_order", TURNED, OTHER),
+        "exchanged arguments and wrong values": Case(
             "scale_missing qkv_order", TURNED | UNSCALED, OTHER
         ),
         "a scale of 0.0371": scores_case("return q @ k.mT * 0.0371", "scale_constant"),
         "a scale of 1.7": scores_case("return q @ k.mT * 1.7", "scale_constant"),
         "a scale of 41.3": scores_case("return q @ k.mT * 41.3", "scale_constant"),
-        "a maximum is no scale however large": Case(
+        "a maximum is not a large scale": Case(
             "",
             {
                 "scores.softmax(-1)": (
@@ -302,11 +304,13 @@ CASES: dict[str, dict[str, Case]] = {
             },
             OTHER,
         ),
-        "a cut that no mutant has": Case("gradient_cut", {"k)) @ v": "k)).detach() @ v"}, OTHER),
-        "an exception everywhere, and no size": Case(
+        "a cut gradient that no mutant has": Case(
+            "gradient_cut", {"k)) @ v": "k)).detach() @ v"}, OTHER
+        ),
+        "an exception in every call names no size": Case(
             "", {"k.transpose(-2, -1)": "k.transpose(-2, -3)"}
         ),
-        "one leading axis at least": Case(
+        "at least one leading axis is required": Case(
             "hard_coded_shape",
             {
                 "q @ k.transpose(-2, -1) / math": (
@@ -318,23 +322,23 @@ CASES: dict[str, dict[str, Case]] = {
             "hard_coded_shape",
             {"return q @": "q, k = q.view(2, 10, -1), k.view(2, 10, -1)\n    return q @"},
         ),
-        "the other order of arguments of the last function": Case(
+        "exchanged arguments of the last function": Case(
             "interface",
             {"q: torch.Tensor, k: torch.Tensor, v:": "q: torch.Tensor, v: torch.Tensor, k:"},
             says=r"attend: .*written as attend\(q, v, k\), and called as attend\(q, k, v\)",
         ),
-        "one argument is brought to the CPU": Case("hard_coded_device", {"@ v  #": "@ v.cpu()  #"}),
-        "a whole root": Case(
+        "one argument is moved to the CPU": Case("hard_coded_device", {"@ v  #": "@ v.cpu()  #"}),
+        "a root rounded to an integer": Case(
             "scale_rounded", {"math.sqrt(q.shape[-1])": "math.isqrt(q.shape[-1])"}
         ),
-        "weights in float32 alone are not blamed on another function": Case(
+        "weights in float32 are attributed to one function": Case(
             "hard_coded_dtype", FLOAT32, states="right right wrong waiting"
         ),
         "`.T` of three axes": Case(
             "axes_turned",
             {"q @ k.transpose(-2, -1)": "q @ k.T", "x @ x.transpose(-2, -1)": "x @ x.T"},
         ),
-        "a division where none is due": Case(
+        "an additional division": Case(
             "scale_not_due",
             {
                 "torch.softmax(x @ x.transpose(-2, -1), dim=-1)": (
@@ -342,35 +346,35 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "a sum that is detached, beside a function without a body": Case(
+        "a detached sum, and another function without a body": Case(
             "gradient_cut stub_untouched", DETACHED, unwritten=["simplified_attention"]
         ),
-        "float32, beside a function without a body": Case(
+        "float32, and another function without a body": Case(
             "hard_coded_dtype stub_untouched", FLOAT32, unwritten=["simplified_attention"]
         ),
-        "a change in place of a tensor of its own is no changed argument": Case(
+        "changing its own tensor in place is no mutation of an argument": Case(
             "",
             {"torch.softmax(scores, dim=-1)": "torch.softmax(scores, dim=-1).mul_(1.0)"},
             also="",
         ),
     },
     "causal_mask": {
-        "more axes are no size that is written in": Case(
+        "additional axes are not a hard-coded size": Case(
             "interface", {"device).tril()": "device).tril()[None, None]"}, OTHER
         ),
-        "an axis more, and numbers": Case(
+        "an additional axis and wrong numbers": Case(
             "interface mask_not_bool", {"device).tril()": "device).tril().float()[None]"}, OTHER
         ),
         "a number filled in": fill_case(FILL, FILL),
-        "a number filled in by mask_scores alone": fill_case(FILL, INFINITE),
-        "a number filled in by causal_weights alone": fill_case(INFINITE, FILL),
+        "a number filled in by mask_scores only": fill_case(FILL, INFINITE),
+        "a number filled in by causal_weights only": fill_case(INFINITE, FILL),
         "a number added": fill_case(ADD, ADD),
-        "a number added by mask_scores alone": fill_case(ADD, INFINITE),
-        "a number added by causal_weights alone": fill_case(INFINITE, ADD),
-        "an axis more is no size that is written in": Case(
+        "a number added by mask_scores only": fill_case(ADD, INFINITE),
+        "a number added by causal_weights only": fill_case(INFINITE, ADD),
+        "one additional axis is not a hard-coded size": Case(
             "interface", {"device=device).tril()": "device=device).tril()[None]"}
         ),
-        "one that changes numbers, and one that changes its argument": Case(
+        "wrong numbers and a mutated argument": Case(
             "input_mutated mask_reversed",
             {".tril()": ".triu()", "masked_fill(~mask": "masked_fill_(~mask"},
         ),
@@ -406,12 +410,12 @@ CASES: dict[str, dict[str, Case]] = {
             REVERSED,
             unwritten=["causal_weights"],
         ),
-        "a reversed mask that stays on one device, and nothing else yet": Case(
+        "a reversed mask that stays on one device, other functions unwritten": Case(
             "mask_reversed hard_coded_device stub_untouched",
             REVERSED,
             unwritten=["mask_scores", "causal_weights"],
         ),
-        "two mistakes in two functions, and the last one wrong by itself": Case(
+        "two mistakes in two functions, and a third function wrong": Case(
             "mask_excludes_self mask_reversed", TWO_MASKS | {MASKED: "scores.cumsum(-1)"}
         ),
     },
@@ -422,7 +426,7 @@ CASES: dict[str, dict[str, Case]] = {
             {"= [nn.Linear": "= nn.ModuleList([nn.Linear", "range(3)]": "range(3)])"},
             OTHER,
         ),
-        "layers made anew in each call": Case(
+        "layers created in each call": Case(
             "params_not_registered",
             {
                 "nn.Linear(d_in, d_out, bias=qkv_bias)": "(d_in, d_out, qkv_bias)",
@@ -430,11 +434,11 @@ CASES: dict[str, dict[str, Case]] = {
             },
             OTHER,
         ),
-        "a mask that is kept may follow its input": Case(
+        "a stored mask may move to the device of its input": Case(
             changes={**KEPT_MASKS, "~self.mask[:T, :T],": "~self.masks[T].to(x.device),"},
             correct=True,
         ),
-        "all layers made anew in forward": Case(
+        "all layers created in forward": Case(
             "",
             {
                 "T = x.shape[1]": (
@@ -446,12 +450,12 @@ CASES: dict[str, dict[str, Case]] = {
             },
             hidden="params_not_registered",
         ),
-        "the queries' layer made anew in forward": Case(
+        "the layer of the queries created in forward": Case(
             "",
             {"self.W_query(x),": "nn.Linear(x.shape[2], self.W_query.out_features).to(x)(x),"},
             hidden="params_not_registered",
         ),
-        "two weights that are one tensor have no cut gradient": Case(
+        "two tied weights have no cut gradient": Case(
             "",
             {
                 "self.dropout = nn.Dropout(dropout)": (
@@ -462,19 +466,19 @@ CASES: dict[str, dict[str, Case]] = {
             hidden="params_not_registered",
             also="",
         ),
-        "what is returned is on the CPU": Case(
+        "the output is on the CPU": Case(
             "hard_coded_device", {"return weights @ v": "return (weights @ v).cpu()"}
         ),
-        "a mask is taken to the CPU": Case(
+        "a mask is moved to the CPU": Case(
             "hard_coded_device", {"~self.mask[:T, :T]": "~self.mask[:T, :T].cpu()"}
         ),
-        "a device that this machine has not": Case(
+        "a device that this machine lacks": Case(
             "hard_coded_device", {"T = x.shape[1]\n": "T = x.shape[1]\n        x = x.to('cuda')\n"}
         ),
-        "a dropout of 0.1, whatever is asked": Case(
+        "a dropout rate fixed at 0.1": Case(
             "dropout_rate_fixed", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}
         ),
-        "the rate that a function has by itself": Case(
+        "the default rate of the dropout function": Case(
             "dropout_rate_fixed",
             {DROPPED: "nn.functional.dropout(scores.softmax(-1), training=self.training)"},
         ),
@@ -490,18 +494,18 @@ CASES: dict[str, dict[str, Case]] = {
         "the output is dropped, too": Case(
             "dropout_extra", {"return weights @ v": "return self.dropout(weights @ v)"}
         ),
-        "noise, which is no dropout": Case(
+        "noise is not dropout": Case(
             "", {"return weights @ v": "return weights @ v + torch.randn_like(v)"}
         ),
-        "no dropout, beside a mistake that nobody listed": Case(
+        "no dropout, and a mistake that no mutant has": Case(
             "",
             {DROPPED: "torch.softmax(scores.clamp(max=0.3), dim=-1)"},
             also="dropout_missing",
         ),
-        "a cut gradient, beside a mistake that nobody listed": Case(
+        "a cut gradient, and a mistake that no mutant has": Case(
             "", UNLISTED | {"weights @ v ": "weights @ v.detach() "}, also="gradient_cut"
         ),
-        "a layer too many, beside a mistake that nobody listed": Case(
+        "an additional layer, and a mistake that no mutant has": Case(
             "",
             UNLISTED
             | {
@@ -525,7 +529,7 @@ CASES: dict[str, dict[str, Case]] = {
         "a fill just below the smallest score": Case(
             "mask_weak_fill", {'float("-inf")': "scores.min() - 1"}
         ),
-        "high scores for what is hidden": Case("mask_high_fill", {'float("-inf")': "1e9"}),
+        "high scores for hidden tokens": Case("mask_high_fill", {'float("-inf")': "1e9"}),
         "a softmax by hand over the past without the token itself, and the scale": Case(
             "scale_no_sqrt|scale_tokens|scale_twice mask_excludes_self",
             {
@@ -547,7 +551,7 @@ CASES: dict[str, dict[str, Case]] = {
                 ),
             },
         ),
-        "a length off the wrong axis, and a guard that compares it": Case(
+        "a length read from the wrong axis, and a guard that compares it": Case(
             "size_wrong_axis", {"x.shape[1]": "x.shape[0]"}
         ),
         "an unusual batch": Case(
@@ -556,19 +560,19 @@ CASES: dict[str, dict[str, Case]] = {
         "a mask cut to 8 tokens": Case(
             "hard_coded_shape", {"~self.mask[:T, :T]": "~self.mask[:8, :8]"}
         ),
-        "a dict of masks, made when each length first comes, stays on its device": Case(
+        "a dict of masks by length stays on its device": Case(
             "mask_not_moved", KEPT_MASKS | {"~self.mask[:T, :T],": "~self.masks[T],"}
         ),
-        "an answer that is rounded, and has no gradient": Case(
+        "a rounded output has no gradient": Case(
             "output_rounded", {"return weights @ v": "return (weights @ v).round(decimals=4)"}
         ),
-        "refuses the limit": Case(
+        "refuses the longest allowed length": Case(
             "refuses_allowed", {"if self.context_length < T:": "if self.context_length <= T:"}
         ),
-        "who gives nothing at all lets nothing through": Case(
+        "returning None is a wrong interface, not a cut gradient": Case(
             "interface", {"        T = x.shape[1]\n": "        return\n"}
         ),
-        "an assertion of its own about the queries": Case(
+        "an assertion about the queries": Case(
             "",
             {
                 "scores = q @ k.transpose": (
@@ -576,12 +580,12 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "where one token alone says as little": Case(
+        "a single token does not identify the mistake": Case(
             base="grader/wrong/self_attention/dropout_on_values.py"
         ),
     },
     "reshape_dance": {
-        "heads that stay where they are, and an odd width that is cut or fails": Case(
+        "no transpose in the merge, and an odd width is not refused": Case(
             "merge_no_transpose divisibility_unchecked",
             {"y.transpose(1, 2).flatten(2)": "y.reshape(len(y), y.shape[2], -1)"},
             OTHER,
@@ -593,14 +597,14 @@ CASES: dict[str, dict[str, Case]] = {
             "return x.view(5, x.shape[1], n_head, -1).transpose(1, 2)"
         ),
         "a size of no call": split_case("return x.view(len(x), 20, n_head, -1).transpose(1, 2)"),
-        "a size of no call, and values that are wrong there, too": split_case(
+        "a size of no call, and wrong values": split_case(
             "return x.view(len(x), 20, n_head, -1).transpose(1, 2) * 2"
         ),
-        "a refusal of everything tells no size": split_case("raise ValueError('not for 20')", ""),
-        "the length of the batch for that of the sequence": split_case(
+        "refusing every input names no size": split_case("raise ValueError('not for 20')", ""),
+        "batch size and sequence length exchanged": split_case(
             "return x.view(x.shape[1], len(x), n_head, -1).transpose(1, 2)", ""
         ),
-        "a size of the text, in the attempt's own refusal": Case(
+        "a hard-coded size in the attempt's own refusal": Case(
             "hard_coded_shape", {"B, T, C = x.shape": "B, T, C = x.shape\n    C = 768"}
         ),
         "11 heads": Case(
@@ -611,8 +615,8 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "a product for a quotient": Case("", {"C // n_head": "C * n_head"}),
-        "sizes of a tensor that is transposed already": Case(
+        "a product in place of a quotient": Case("", {"C // n_head": "C * n_head"}),
+        "sizes read after the transpose": Case(
             "size_wrong_axis",
             {
                 "B, nh, T, hd = y.shape\n    return y.transpose(1, 2)": (
@@ -620,15 +624,15 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "a refusal the wrong way round": Case(
+        "a guard with an inverted condition": Case(
             "refuses_allowed", {"if C % n_head != 0": "if C % n_head == 0"}
         ),
-        "an assert of a pair refuses nothing": Case(
+        "an assert of a tuple refuses nothing": Case(
             "divisibility_unchecked",
             {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
             says="split_heads: .*The assert on line LINE refuses nothing",
         ),
-        "what is left over is cut off": Case(
+        "the remainder of the width is cut off": Case(
             "divisibility_unchecked stub_untouched",
             {
                 'raise ValueError(f"{C}': (
@@ -638,12 +642,12 @@ CASES: dict[str, dict[str, Case]] = {
             },
             unwritten=["merge_heads"],
         ),
-        "half of a view both ways": Case(
+        "one half of a mistake in both functions": Case(
             "merge_no_transpose|wrong_view_both|heads_missing_transpose stub_untouched",
             {"y.transpose(1, 2).contiguous()": "y.contiguous()"},
             unwritten=["split_heads"],
         ),
-        "heads turned round by the split": Case(
+        "heads reversed by the split": Case(
             "heads_reversed",
             {SWAPPED: f"{SWAPPED}.flip(1)"},
             title="after the split, in the merge, or in both",
@@ -656,30 +660,30 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "weight_split": {
         "nothing is wrong": Case(base=OTHER, correct=True),
-        "both change the same numbers": Case(
+        "two mistakes that change the same numbers": Case(
             "softmax_query_axis merge_no_transpose", QUERIES | UNMERGED, OTHER
         ),
-        "one that single heads show alone": Case(
+        "two mistakes, one seen only with a single head": Case(
             "scale_missing merge_no_transpose", UNSCALED | UNMERGED, OTHER
         ),
-        "one that nobody listed beside another": Case("", QUERIES | SQUASHED, OTHER),
-        "a context that nobody checks, and scores that are not scaled": Case(
+        "a known mistake and one that no mutant has": Case("", QUERIES | SQUASHED, OTHER),
+        "an unchecked context length and unscaled scores": Case(
             "scale_missing context_unchecked", UNCHECKED | UNSCALED, OTHER
         ),
-        "a context that nobody checks, and a mistake that nobody listed": Case(
+        "an unchecked context length, and a mistake that no mutant has": Case(
             "", UNCHECKED | SQUASHED, OTHER
         ),
-        "what one mistake answers is no evidence of two": Case(
+        "replies that one mistake explains do not prove a second": Case(
             "scale_missing",
             UNSCALED | {" @ v": " @ (v if self.training else (1 - self.p) * v)"},
             OTHER,
             hidden="dropout_always_on",
         ),
-        "a module that only raises has no number of axes written in": Case(
+        "a module that always raises has no hard-coded number of axes": Case(
             "", {"self.out_proj(y": "self.p(y"}, OTHER
         ),
         "a scale of 0.3": Case("scale_constant", {"/ math.sqrt(q.shape[-1])": "* 0.3"}, OTHER),
-        "twice the width, which few calls tell from a number": Case(
+        "a scale by twice the width is not a constant": Case(
             "", {"/ math.sqrt(q.shape[-1])": "/ math.sqrt(2 * q.shape[-1])"}, OTHER
         ),
         "heads that are averaged, where the projection raises": Case(
@@ -687,10 +691,10 @@ CASES: dict[str, dict[str, Case]] = {
             {"y.transpose(1, 2).flatten(2)": "y.mean(1)"},
             OTHER,
         ),
-        "a refusal of another kind": Case(
+        "another exception type for the refusal": Case(
             "divisibility_unchecked", {'raise ValueError(f"{d': 'raise OSError(f"{d'}, OTHER
         ),
-        "parameters of its own": Case(
+        "additional parameters": Case(
             "params_extra",
             {THREE_LAYERS: f"{THREE_LAYERS}\n        self.more = nn.LayerNorm(d_in)"},
             OTHER,
@@ -711,21 +715,21 @@ CASES: dict[str, dict[str, Case]] = {
             base="tests/diagnosis/attempts/heads_in_a_list.py",
             hidden="divisibility_unchecked",
         ),
-        "a dropout that is not told of eval": Case("dropout_always_on", AWAKE, OTHER),
-        "a dropout in every mode, and scores that are not scaled": Case(
+        "a dropout that ignores eval mode": Case("dropout_always_on", AWAKE, OTHER),
+        "a dropout in every mode, and unscaled scores": Case(
             "scale_missing dropout_always_on", AWAKE | UNSCALED, OTHER
         ),
-        "a dropout in every mode, and a mistake that nobody listed": Case(
+        "a dropout in every mode, and a mistake that no mutant has": Case(
             "", AWAKE | SQUASHED, OTHER
         ),
-        "noise by which all is multiplied": Case(
+        "multiplication by noise": Case(
             "", {"self.out_proj(y": "(1 + torch.rand(()) / 9) * self.out_proj(y"}, OTHER
         ),
         "a softmax over batch and heads": Case(
             "softmax_wrong_axis",
             {"scores.softmax(dim=-1)": "scores.flatten(0, 1).softmax(0).view_as(scores)"},
         ),
-        "weights that are the same whatever the scores are": Case(
+        "weights that do not depend on the scores": Case(
             "scores_ignored",
             {
                 "scores.softmax(": (
@@ -738,7 +742,7 @@ CASES: dict[str, dict[str, Case]] = {
             {"(weights @ v)": "(weights.mean(1, keepdim=True) @ v)"},
             title="one table of weights",
         ),
-        "the count of heads taken for their width": Case(
+        "number and width of heads exchanged": Case(
             "heads_and_width_swapped",
             {
                 "self.num_heads, self.head_dim).transpose(1, 2)": (
@@ -753,16 +757,16 @@ CASES: dict[str, dict[str, Case]] = {
                 "self.num_heads = num_heads": "self.num_heads = 6",
             },
         ),
-        "a number read off the wrong axis, which a guard refuses here and a view there": Case(
+        "a size read from the wrong axis fails in a guard or in a view": Case(
             "", {"B, T, _ = x.shape": "B, _, T = x.shape"}
         ),
-        "a limit the wrong way round": Case(
+        "an inverted limit": Case(
             "refuses_allowed", {"if self.context_length < T:": "if self.context_length > T:"}
         ),
-        "the wrong width is asked about": Case(
+        "the wrong width is checked": Case(
             "refuses_allowed", {"if d_out % num_heads != 0": "if d_in % num_heads != 0"}
         ),
-        "a norm without parameters of its own": Case(
+        "a norm without parameters": Case(
             "",
             {
                 "return self.out_proj(context)": (
@@ -781,7 +785,7 @@ CASES: dict[str, dict[str, Case]] = {
                 ),
             },
         ),
-        "the output projection made anew in forward": Case(
+        "the output projection created in forward": Case(
             "params_not_registered",
             {"self.out_proj(context)": "nn.Linear(*[context.shape[-1]] * 2).to(x)(context)"},
         ),
@@ -795,14 +799,14 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "sequences mixed up, which is no dropout, and a bias": Case(
+        "mixed sequences, which is not dropout, and a bias": Case(
             "merge_wrong_axes proj_bias",
             {
                 "(weights @ v).transpose(1, 2)": "(weights @ v).permute(1, 2, 0, 3)",
                 "bias=qkv_bias": "bias=True",
             },
         ),
-        "untransposed weights by einsum, whose exception is its own": Case(
+        "untransposed weights by einsum, with an exception of einsum": Case(
             "weight_not_transposed",
             {
                 "self.W_query(x), self.W_key(x), self.W_value(x)": (
@@ -811,10 +815,10 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "where one token says nothing": Case(
+        "dropout of the queries, invisible for one token": Case(
             base="grader/wrong/weight_split/dropout_on_queries.py"
         ),
-        "where a part of the only head is left": Case(
+        "dropout of the values, with a single head": Case(
             base="grader/wrong/weight_split/dropout_on_values.py"
         ),
     },
@@ -848,7 +852,7 @@ CASES: dict[str, dict[str, Case]] = {
         "heads that are joined along the batch": Case(
             "merge_no_transpose", {"heads, dim=-1": "heads, dim=0"}, OTHER
         ),
-        "one layer of several that is cut off": Case("gradient_cut", CUT_OFF, OTHER),
+        "one of several layers without a gradient": Case("gradient_cut", CUT_OFF, OTHER),
         "all layers, by hand, which only a layer of torch's own may copy": Case(
             "gradient_cut",
             {
@@ -898,14 +902,14 @@ CASES: dict[str, dict[str, Case]] = {
             {"x @ w_v[own]": "x.detach() @ w_v[own]", "math.sqrt(hd)": "hd"},
             hidden="scale_no_sqrt|scale_twice gradient_cut",
         ),
-        "who writes into the weights has cut no gradient": Case(
+        "writing into the weights cuts no gradient": Case(
             "input_mutated",
             {
                 "    heads = []": "    w_q.data.div_(math.sqrt(hd))\n    heads = []",
                 "/ math.sqrt(hd)": "* 1",
             },
         ),
-        "x is brought to the CPU in a loop": Case(
+        "x is moved to the CPU in a loop": Case(
             "hard_coded_device", {"range(mha.n_head):": "range(mha.n_head):\n        x = x.cpu()"}
         ),
         "an output that is projected twice": Case(
@@ -1014,7 +1018,7 @@ CASES: dict[str, dict[str, Case]] = {
         "values that no score weighs are no pair of two mistakes": Case(
             "", {DROPPED_WEIGHTS: "torch.tanh(scores)"}
         ),
-        "a row that sees nobody is made a row of zeros": Case(
+        "a row that sees no token becomes zeros": Case(
             "mask_excludes_self",
             {
                 "~self.visible[:T, :T]": "~self.visible[:T, :T].tril(-1)",
@@ -1056,7 +1060,7 @@ CASES: dict[str, dict[str, Case]] = {
             "dropout_always_on dropout_rate_fixed",
             {"self.resid_dropout(self.proj(y))": "nn.functional.dropout(self.proj(y))"},
         ),
-        "the projection made anew in forward": Case(
+        "the projection created in forward": Case(
             "params_not_registered", {"self.proj(y)": "nn.Linear(C, C, bias=False).to(x)(y)"}
         ),
         "a parameter that is as wide as long in one call": Case(
@@ -1076,7 +1080,7 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "a name that is looked up in vain is no wrong size": Case(
+        "an undefined name is not a wrong size": Case(
             "",
             {"if size not in sizes:": "if False:"},
             says=(
@@ -1085,17 +1089,17 @@ CASES: dict[str, dict[str, Case]] = {
             ),
         ),
         "sizes of another model": Case("gpt2_sizes", {"1024, 16": "1024, 12"}),
-        "three times the width is asked about": Case(
+        "three times the width is checked": Case(
             "divisibility_unchecked", {"if n_embd % n_head != 0": "if 3 * n_embd % n_head != 0"}
         ),
-        "refuses whatever the heads": Case(
+        "refuses every number of heads": Case(
             "refuses_allowed", {"if n_embd % n_head != 0:": "if True:"}
         ),
         "divisible heads refused": Case(
             "refuses_allowed divisibility_unchecked",
             {"if n_embd % n_head != 0:": "if n_embd % n_head == 0:"},
         ),
-        "places of ones are asked for": Case(
+        "indices of ones are computed": Case(
             "mask_missing stub_untouched",
             {
                 "scores.masked_fill(~self.visible[:T, :T], -math.inf)": (
@@ -1104,12 +1108,12 @@ CASES: dict[str, dict[str, Case]] = {
             },
             unwritten=["gpt2_attention"],
         ),
-        "a parent that is not woken, after the refusal": Case(
+        "super().__init__() is missing, after the refusal": Case(
             "super_init_missing stub_untouched",
             {"        super().__init__()\n": ""},
             unwritten=["gpt2_attention"],
         ),
-        "what is written is told, and not that something is not": Case(
+        "the written refusal is reported, not the missing functions": Case(
             "divisibility_unchecked stub_untouched",
             {"if n_embd % n_head != 0:": "if False:"},
             unwritten=["forward", "gpt2_attention"],
@@ -1118,7 +1122,7 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "sdpa_equivalence": {
         "nothing is wrong": Case(base=OTHER, correct=True),
-        "a bias, and numbers that nobody listed": Case(
+        "a bias, and numbers that no mutant has": Case(
             "proj_bias", BIASED | {"self.qkv(x).unflatten": "(2 * self.qkv(x)).unflatten"}, OTHER
         ),
         "a bias, and queries taken for keys": Case(
@@ -1142,7 +1146,7 @@ CASES: dict[str, dict[str, Case]] = {
             "hard_coded_shape",
             {"view(B, T, self.n_head, self.head_dim)": "view(B, T, self.n_head, 64)"},
         ),
-        "causal for the longest sequence alone": Case(
+        "causal only for the longest sequence": Case(
             "mask_missing", {"is_causal=True": "is_causal=T == self.block_size"}
         ),
         "a mask that is made for the fused function": Case(
@@ -1154,14 +1158,14 @@ CASES: dict[str, dict[str, Case]] = {
             },
             hidden="materialised",
         ),
-        "what three mistakes raise alike": Case(
+        "an exception that three mistakes share": Case(
             "",
             {
                 "self.head_dim).transpose(1, 2)": "self.head_dim)",
                 MERGED: "y.transpose(1, 2).flatten(2)",
             },
         ),
-        "a plain division where the sum comes near nothing": Case(
+        "a division by the sum where the sum is near zero": Case(
             "softmax_missing",
             {
                 "-math.inf)\n": "0.0)\n",
@@ -1175,12 +1179,12 @@ CASES: dict[str, dict[str, Case]] = {
             "hard_coded_shape",
             {"view(B, T, self.n_head, self.head_dim)": "view(32, 128, self.n_head, self.head_dim)"},
         ),
-        "the fused layer made anew in forward": Case(
+        "the fused layer created in forward": Case(
             "",
             {"self.qkv(x)": "nn.Linear(C, 3 * C, bias=False).to(x)(x)"},
             hidden="params_not_registered",
         ),
-        "the order of its own layers, and no projection": Case(
+        "another order of the layers, and no projection": Case(
             "proj_missing",
             {
                 "self.proj(y)": "y",
@@ -1191,11 +1195,11 @@ CASES: dict[str, dict[str, Case]] = {
                 ),
             },
         ),
-        "a rate that is given to the fused call alone, whatever the mode": Case(
+        "the fused call drops in every mode": Case(
             "dropout_always_on", {"self.dropout if self.training else 0.0": "0.1"}
         ),
-        "what chance answers in other functions, too, may follow": Case("dropout_always_on", GATED),
-        "what chance answers in one function, where another works around it": Case(
+        "randomness in other functions may be a consequence": Case("dropout_always_on", GATED),
+        "randomness in one function that another function avoids": Case(
             "dropout_always_on",
             GATED
             | {
@@ -1214,34 +1218,36 @@ CASES: dict[str, dict[str, Case]] = {
                 )
             },
         ),
-        "chance, and queries taken for keys, in both functions": Case(
+        "randomness and exchanged queries and keys, in both functions": Case(
             "qkv_order dropout_always_on", GATED | {"q, k, v = ": "k, q, v = "}
         ),
-        "a module that is compared in float64, and left so": Case(
+        "a module that stays in float64 after the comparison": Case(
             "path_difference",
             {"        module.eval()\n": "        module.double().eval()\n        x = x.double()\n"},
         ),
         "the measure is wrong": Case("path_difference", MEASURED, states="right wrong"),
         # at home, the check of the measure runs last, and only if every other check passes
-        "what it measures is wrong, too": Case(
+        "the measure and the measured module are wrong": Case(
             "context_unchecked", WITHOUT_SIGN | WITHOUT_LIMIT, hidden="path_difference"
         ),
-        "what is told of a function shows the first of two mistakes": Case(
+        "the evidence of a function shows the first of two mistakes": Case(
             "dropout_always_on context_unchecked",
             {"if self.training else 0.0": ""} | WITHOUT_LIMIT,
             says=r"\A\w+: a second call in eval mode changes",
         ),
-        "what is told of a function shows the second one alone": Case(
+        "the evidence of a function shows the second mistake if it is the only one": Case(
             "context_unchecked", WITHOUT_LIMIT, says=ACCEPTED
         ),
     },
     "cross_attention": {
-        "the other order of a module's inputs": Case(
+        "exchanged inputs of a module": Case(
             "sides_swapped",
             {"self, x, context,": "self, context, x,", "softmax(-2)": "softmax(-1)"},
             OTHER,
         ),
-        "how the infinity is written hides no name": Case("softmax_query_axis", base=OTHER),
+        "another spelling of infinity hides no misconception": Case(
+            "softmax_query_axis", base=OTHER
+        ),
         "weights averaged over heads": Case(
             "heads_share_weights",
             {"(weights @ v)": "(weights.mean(1, keepdim=True) @ v)"},
@@ -1266,10 +1272,8 @@ CASES: dict[str, dict[str, Case]] = {
         ),
     },
     "grouped_query_attention": {
-        "a layer of another width, whatever its own weights answer": Case(
-            "layer_widths", base=OTHER
-        ),
-        "one stops some calls, the other shows in the rest": Case(
+        "a layer of another width": Case("layer_widths", base=OTHER),
+        "one mistake raises in some calls, the other shows in the rest": Case(
             "kv_heads_repeated_wrong softmax_wrong_axis",
             {
                 "group = self.n_head // self.n_kv_head": "group = self.n_head",
@@ -1307,7 +1311,7 @@ CASES: dict[str, dict[str, Case]] = {
             AVERAGED_VALUES,
             title="averaged or summed the heads of keys or values",
         ),
-        "one head of keys alone": Case(
+        "only one head of keys": Case(
             "kv_heads_first_only",
             {REPEATED_KEYS: "k = k[:, :1].repeat_interleave(self.n_head, dim=1)"},
             title="of keys, of values, or of both",
@@ -1322,12 +1326,14 @@ CASES: dict[str, dict[str, Case]] = {
             {"chunk(2, dim=-1)": "chunk(2, dim=1)"},
             title="along another axis than its channels",
         ),
-        "where all answers are near the reference's": Case(
+        "outputs close to those of the reference": Case(
             base="grader/wrong/grouped_query_attention/distance_bias.py"
         ),
     },
     "rotary": {
-        "even for odd": Case("refuses_allowed", {"if hd % 2:": "if not hd % 2:"}),
+        "an inverted check of an odd width": Case(
+            "refuses_allowed", {"if hd % 2:": "if not hd % 2:"}
+        ),
     },
     "kv_cache": {
         "the tokens' axis is right, heads apart": cache_case(HEADS_APART, 1),
@@ -1336,18 +1342,18 @@ CASES: dict[str, dict[str, Case]] = {
         "the batch's axis, heads apart": cache_case(HEADS_APART, 0),
         "the channels' axis": cache_case("each.view(B, T, C)", -1),
         "the batch's axis": cache_case("each.view(B, T, C)", 0),
-        "a module that goes on from what it saw last": Case("", LAST, OTHER, hidden="cache_shared"),
-        "a module that goes on from what it saw last, and scores that are not scaled": Case(
+        "a module that keeps its last cache": Case("", LAST, OTHER, hidden="cache_shared"),
+        "a module that keeps its last cache, and unscaled scores": Case(
             "scale_missing", LAST | {" / math.sqrt(q.size(-1))": ""}, OTHER
         ),
-        "one that shows from the second chunk on": Case(
+        "two mistakes, one visible from the second chunk on": Case(
             "cache_mask_top_left scale_sqrt_c",
             {
                 "torch.arange(past, past + T, ": "torch.arange(T, ",
                 "math.sqrt(self.head_dim)": "math.sqrt(C)",
             },
         ),
-        "both show in each chunk": Case(
+        "two mistakes visible in each chunk": Case(
             "mask_missing merge_no_transpose",
             {
                 "weights = scores.masked_fill(key > query, -math.inf)": "weights = scores",
@@ -1363,7 +1369,7 @@ CASES: dict[str, dict[str, Case]] = {
                 "self.proj(": "self.layers[0](",
             },
         ),
-        "an assertion about what is computed is no guard": Case(
+        "an assertion about a computed result is not a guard": Case(
             "",
             {"split(C, dim=-1)": "split(C, dim=-1)\n        assert q.shape == (B, C, T)"},
         ),
@@ -1380,7 +1386,7 @@ CASES: dict[str, dict[str, Case]] = {
                 ),
             },
         ),
-        "a cache kept in a default that knows no None": Case(
+        "a cache kept in a mutable default argument": Case(
             "cache_shared",
             {
                 "cache=None)": "cache={})",
@@ -1440,23 +1446,23 @@ CASES: dict[str, dict[str, Case]] = {
         "one of two refusals": Case(
             "argument_unchecked", {"window < 1 or": "window < 0 or"}, OTHER
         ),
-        "a device": Case("hard_coded_device", {", device=device": ""}, OTHER),
-        "a changed argument": Case(
+        "a fixed device": Case("hard_coded_device", {", device=device": ""}, OTHER),
+        "a mutated argument": Case(
             "input_mutated", {"q @ k.mT": "q @ k.mul_(2).div_(2).add_(1e-12).mT"}, OTHER
         ),
-        "a guard that is met through another function": Case(
+        "a guard that another function reaches": Case(
             "refuses_allowed argument_unchecked", {"if T_q > T_k:": "if T_q == T_k:"}
         ),
         "a mask of four axes, for scores of two, three and four": Case(
             "hard_coded_shape", {"scores.masked_fill(~mask": "scores.masked_fill(~mask[None, None]"}
         ),
-        "the far past alone": Case(
+        "only the far past is visible": Case(
             "window_far_past", {"(key <= query) & (key > query - window)": "key <= query - window"}
         ),
-        "half a window": Case(
+        "a window of half the length": Case(
             "window_halved", {"key > query - window)": "key >= query - window // 2)"}
         ),
-        "the data of a sum in a window's softmax": Case(
+        "a softmax divided by a detached sum": Case(
             "gradient_cut",
             {
                 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)': (
@@ -1466,7 +1472,7 @@ CASES: dict[str, dict[str, Case]] = {
         ),
     },
     "tiled_attention": {
-        "each stands at the function that gave it": Case(
+        "each mistake is attributed to its function": Case(
             "tile_no_rescale hard_coded_device",
             base=OTHER,
             functions="online_softmax tiled_attention",
@@ -1480,7 +1486,7 @@ CASES: dict[str, dict[str, Case]] = {
             "tile_max_not_carried",
             {"(piece - higher).exp()": "(piece - piece.amax(-1, keepdim=True)).exp()"},
         ),
-        "refuses what no whole blocks make": Case(
+        "refuses lengths that are no multiple of the block": Case(
             "tile_ragged_refused",
             {
                 "    for top in range(0, T, block_q):": (
@@ -1493,7 +1499,9 @@ CASES: dict[str, dict[str, Case]] = {
         "any fill in tiles": Case(
             "mask_weak_fill", {"key > query, -math.inf": "key > query, -4.4"}
         ),
-        "an answer that begins right": Case(base="grader/wrong/tiled_attention/lse_is_maximum.py"),
+        "an output whose first part is right": Case(
+            base="grader/wrong/tiled_attention/lse_is_maximum.py"
+        ),
     },
 }
 
