@@ -56,6 +56,7 @@ def attempt_with_fill(fill: float) -> dict[str, object]:
 
 
 def random_input(seed: int, *shape: int) -> Tensor:
+    """Return normal random numbers of this shape."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 

@@ -79,7 +79,7 @@ def test_a_call_is_comparable_if_its_reply_is_deterministic_and_on_the_cpu(call,
         "the same exception of unknown kind": (UNKNOWN_KIND, UNKNOWN_KIND, False),
     },
 )
-def test_replies_agree(a, b, agree):
+def test_replies_agree_if_their_numbers_or_kinds_of_exceptions_agree(a, b, agree):
     assert replies_agree(a, b) is agree
 
 
@@ -93,7 +93,9 @@ def test_replies_agree(a, b, agree):
         "an exception and an output": (REFUSAL, ANSWER, False, False),
     },
 )
-def test_fingerprints_of_exceptions_are_compared(a, b, agree, is_same):
+def test_fingerprints_of_exceptions_agree_only_for_a_known_kind_and_equal_sizes(
+    a, b, agree, is_same
+):
     first, second = fingerprint_of(a), fingerprint_of(b)
     assert first.agrees(second, ("outputs",)) is agree
     assert first.is_same(second) is is_same
@@ -120,7 +122,7 @@ def test_a_square_matrix_is_recognised_by_the_intermediate_shapes(
     assert fingerprint_of(reply).square is has_square
 
 
-def test_of_a_tensor_that_is_too_large_only_the_number_of_values_is_kept():
+def test_a_tensor_that_is_too_large_keeps_only_its_number_of_values():
     tensor = X[0, :1].expand(LARGEST + 1)
     assert tensor_fingerprint(tensor) == TensorFingerprint(
         "tensor", (LARGEST + 1,), f"{LARGEST + 1} numbers", (0.0, 0.0, 0.0)

@@ -234,7 +234,7 @@ def test_a_number_is_recognised_as_the_largest_difference_of_two_outputs() -> No
         ),
     ],
 )
-def test_causality_checks_fail_only_if_a_wrong_number_can_be_seen(
+def test_a_causality_check_fails_only_for_a_leak_or_a_wrong_shape(
     monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], failed_causality_checks: set[str]
 ) -> None:
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == "fused_qkv")

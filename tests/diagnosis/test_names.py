@@ -39,7 +39,7 @@ class Case(NamedTuple):
         also: Misconceptions that are present but do not cause the wrong values; None: not compared.
         states: The state of each function; empty: not compared.
         title: A part of the title of the first misconception.
-        says: A pattern for lines "function: evidence". LINE stands for the number of the line
+        evidence: A pattern for lines "function: evidence". LINE stands for the number of the line
             where the changes begin.
         functions: The function of each misconception; empty: not compared.
         correct: Whether the attempt has all points.
@@ -53,7 +53,7 @@ class Case(NamedTuple):
     also: str | None = None
     states: str = ""
     title: str = ""
-    says: str = ""
+    evidence: str = ""
     functions: str = ""
     correct: bool = False
 
@@ -77,7 +77,7 @@ def remove_bodies(text: str, names: Sequence[str]) -> str:
     return ast.unparse([statement for statement in tree.body if not isinstance(statement, ast.If)])
 
 
-# Of running_mean, the tiny course's.
+# Texts of the reference running_mean, of the tiny course, and changes of it.
 GUARD = {
     (
         "    if x.numel() == 0:\n"
@@ -86,21 +86,21 @@ GUARD = {
 }
 MEAN = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 SUM = {MEAN: "return x.cumsum(0)"}
-# Of the other attention_scores.
+# Texts and changes of the other attention_scores.
 SCORES = "return q @ k.mT / math.sqrt(q.shape[-1])"
 TURNED = {"def attention_scores(q, k)": "def attention_scores(k, q)"}
-UNSCALED = {" / math.sqrt(q.shape[-1])": ""}  # and of the other weight_split
-# Of attention_scores.
+UNSCALED = {" / math.sqrt(q.shape[-1])": ""}  # also used for the other weight_split
+# Texts and changes of the reference attention_scores.
 DETACHED = {
     "return torch.softmax(scores, dim=-1)": (
         "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"
     )
 }
 FLOAT32 = {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}
-# Of the other causal_mask, with {} for the mask.
+# Texts and changes of the other causal_mask; {} stands for the mask.
 FILL, ADD = "scores.masked_fill(~{}, -5.55)", "scores + ~{} * -27.3"
 INFINITE = "scores.masked_fill(~{}, -torch.inf)"
-# Of causal_mask.
+# Texts and changes of the reference causal_mask.
 FILLED = 'scores.masked_fill(~mask, float("-inf"))'
 MASKED = "torch.softmax(mask_scores(scores, mask), dim=-1)"
 REVERSED = {
@@ -110,7 +110,7 @@ TWO_MASKS = {
     "device=device).tril()": "device=device).tril(-1)",
     "masked_fill(~mask": "masked_fill(mask",
 }
-# Of self_attention.
+# Texts and changes of the reference self_attention.
 DROPPED = "self.dropout(torch.softmax(scores, dim=-1))"
 UNLISTED = {"torch.softmax(scores, dim=-1)": "torch.softmax(scores.clamp(max=0.3), dim=-1)"}
 KEPT_MASKS = {
@@ -120,28 +120,28 @@ KEPT_MASKS = {
         "device=x.device).tril())\n"
     ),
 }
-# Of reshape_dance.
+# Texts and changes of the reference reshape_dance.
 VIEW, SWAPPED = "x = x.view(B, T, n_head, C // n_head)", "return x.transpose(1, 2)"
 SPLIT = (
     "    hd = x.shape[-1] // n_head\n    return torch.stack(x.split(hd, dim=-1)[:n_head], dim=1)"
 )
-# Of the other weight_split.
+# Texts and changes of the other weight_split.
 QUERIES = {"softmax(-1)": "softmax(-2)"}
 UNMERGED = {"y.transpose(1, 2).flatten(2)": "y.reshape(len(x), T, -1)"}
 SQUASHED = {" @ v": " @ v.tanh()"}
 UNCHECKED = {"if T > self.context:": "if False:"}
 AWAKE = {"self.p, self.training)": "self.p)"}
 THREE_LAYERS = "bias=qkv_bias) for _ in range(3))"
-# Of mha_by_loop.
+# Texts and changes of the reference mha_by_loop.
 MINUS_INFINITY = "scores = scores.masked_fill(~visible, -math.inf)"
-CUT_OFF = {"mha.qkv.weight": "mha.qkv.weight.data"}  # in the other one
-# Of fused_qkv.
+CUT_OFF = {"mha.qkv.weight": "mha.qkv.weight.data"}  # of the other solution
+# Texts and changes of the reference fused_qkv.
 THREE = "q, k, v = self.qkv(x).split(C, dim=-1)"
 MERGED = "y.transpose(1, 2).reshape(B, T, C)"
 DROPPED_WEIGHTS = "self.attn_dropout(scores.softmax(dim=-1))"
 FUTURE = "torch.ones(T, T, device=x.device).triu(1).nonzero(as_tuple=True)"
-# Of sdpa_equivalence.
-BIASED = {"3 * n_embd, bias=False)": "3 * n_embd)"}  # in the other one
+# Texts and changes of the reference sdpa_equivalence.
+BIASED = {"3 * n_embd, bias=False)": "3 * n_embd)"}  # of the other solution
 GATED = {"self.dropout if self.training else 0.0": "self.dropout"}
 MEASURED = {"(fast - by_hand).abs().max()": "(fast - by_hand).abs().mean()"}
 WITHOUT_SIGN = {"(fast - by_hand).abs().max()": "(fast - by_hand).max()"}
@@ -150,17 +150,17 @@ ACCEPTED = (
     r"\A\w+: this should be refused, and is accepted in silence: "
     "raise a ValueError that names the numbers"
 )
-# Of grouped_query_attention.
+# Texts and changes of the reference grouped_query_attention.
 REPEATED_KEYS, REPEATED_VALUES = (
     f"{name} = {name}.repeat_interleave(group, dim=1)" for name in "kv"
 )
 AVERAGED_VALUES = {
     REPEATED_VALUES: "v = v.mean(1, keepdim=True).repeat_interleave(self.n_head, dim=1)"
 }
-# Of kv_cache.
+# Texts and changes of the reference kv_cache.
 RETURNED = "return self.proj(y), (k, v)"
-HEADS_APART = "each.view(B, T, self.n_head, -1)"  # in the other one
-LAST = {  # in the other one
+HEADS_APART = "each.view(B, T, self.n_head, -1)"  # of the other solution
+LAST = {  # of the other solution
     "        B, T, C = x.shape\n": (
         "        B, T, C = x.shape\n        cache = self.last if cache is None else cache\n"
     ),
@@ -325,7 +325,7 @@ CASES: dict[str, dict[str, Case]] = {
         "exchanged arguments of the last function": Case(
             "interface",
             {"q: torch.Tensor, k: torch.Tensor, v:": "q: torch.Tensor, v: torch.Tensor, k:"},
-            says=r"attend: .*written as attend\(q, v, k\), and called as attend\(q, k, v\)",
+            evidence=r"attend: .*written as attend\(q, v, k\), and called as attend\(q, k, v\)",
         ),
         "one argument is moved to the CPU": Case("hard_coded_device", {"@ v  #": "@ v.cpu()  #"}),
         "a root rounded to an integer": Case(
@@ -400,7 +400,7 @@ CASES: dict[str, dict[str, Case]] = {
         "a function that is not called": Case(
             "",
             {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
-            says=(
+            evidence=(
                 r"causal_weights: .*`causal_mask`, written on line LINE, is not called there: "
                 r"write causal_mask\(…\)\."
             ),
@@ -630,7 +630,7 @@ CASES: dict[str, dict[str, Case]] = {
         "an assert of a tuple refuses nothing": Case(
             "divisibility_unchecked",
             {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
-            says="split_heads: .*The assert on line LINE refuses nothing",
+            evidence="split_heads: .*The assert on line LINE refuses nothing",
         ),
         "the remainder of the width is cut off": Case(
             "divisibility_unchecked stub_untouched",
@@ -1083,7 +1083,7 @@ CASES: dict[str, dict[str, Case]] = {
         "an undefined name is not a wrong size": Case(
             "",
             {"if size not in sizes:": "if False:"},
-            says=(
+            evidence=(
                 "gpt2_attention: .*raised KeyError on .*"
                 "A refusal is expected here: a ValueError that says why"
             ),
@@ -1117,7 +1117,7 @@ CASES: dict[str, dict[str, Case]] = {
             "divisibility_unchecked stub_untouched",
             {"if n_embd % n_head != 0:": "if False:"},
             unwritten=["forward", "gpt2_attention"],
-            says=ACCEPTED,
+            evidence=ACCEPTED,
         ),
     },
     "sdpa_equivalence": {
@@ -1233,10 +1233,10 @@ CASES: dict[str, dict[str, Case]] = {
         "the evidence of a function shows the first of two mistakes": Case(
             "dropout_always_on context_unchecked",
             {"if self.training else 0.0": ""} | WITHOUT_LIMIT,
-            says=r"\A\w+: a second call in eval mode changes",
+            evidence=r"\A\w+: a second call in eval mode changes",
         ),
         "the evidence of a function shows the second mistake if it is the only one": Case(
-            "context_unchecked", WITHOUT_LIMIT, says=ACCEPTED
+            "context_unchecked", WITHOUT_LIMIT, evidence=ACCEPTED
         ),
     },
     "cross_attention": {
@@ -1268,7 +1268,7 @@ CASES: dict[str, dict[str, Case]] = {
         "sizes in an exception have the names of the lesson": Case(
             "keep_on_queries",
             {"keep[:, None, None, :]": "keep[:, None, :, None]"},
-            says=r"\A.*size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet",
+            evidence=r"\A.*size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet",
         ),
     },
     "grouped_query_attention": {
@@ -1525,11 +1525,11 @@ def test_check_and_grade_name_the_expected_misconceptions(
     assert side_differences(graded, home) == []
     assert named_misconceptions(home) == case.named.split()
     assert named_misconceptions(graded) == [*case.named.split(), *case.hidden.split()]
-    if case.says:
+    if case.evidence:
         changed_text = next(iter(case.changes.values()))
         line = text[: text.index(changed_text)].count("\n") + 1
-        evidence = "\n".join(f"{report.name}: {report.evidence}" for report in home.functions)
-        assert re.search(case.says.replace("LINE", str(line)), evidence)
+        reported = "\n".join(f"{report.name}: {report.evidence}" for report in home.functions)
+        assert re.search(case.evidence.replace("LINE", str(line)), reported)
     if case.title:
         assert case.title in home.diagnosis[0].title
         assert graded.diagnosis[0].title == home.diagnosis[0].title

@@ -26,10 +26,12 @@ class Layer(torch.nn.Module):
 
 
 def raises_value_error(x: Tensor) -> Tensor:
+    """Refuse the input, as a reference does for an input that is not allowed."""
     raise ValueError("two rows and no more")
 
 
 def raises_key_error(x: Tensor) -> Tensor:
+    """Fail by mistake: a KeyError is not a refusal."""
     raise KeyError("x")
 
 

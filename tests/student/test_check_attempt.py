@@ -237,7 +237,7 @@ def is_code(text: str) -> bool:
         ),
     ],
 )
-def test_an_exception_counts_as_a_refusal_only_in_an_expected_form(
+def test_only_some_exceptions_of_a_refused_call_count_as_refusals(
     exception_type, stage, subject, recorded, expected
 ):
     reply = Reply(raised=Raised(exception_type, (exception_type, "Exception"), "no", stage, 3))

@@ -47,9 +47,8 @@ def traced(source: str, call: Call) -> Traced:
 
 def weights_of(body: str) -> Tensor | None:
     """Return the weights that are found if f has this body."""
-    return weights_by_call(Example(CALL, Q, True, None, AXES), traced(FUNCTION_HEAD + body, CALL))[
-        0
-    ]
+    example = Example(CALL, Q, True, None, AXES)
+    return weights_by_call(example, traced(FUNCTION_HEAD + body, CALL))[0]
 
 
 @pytest.mark.parametrize(
