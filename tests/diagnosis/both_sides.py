@@ -1,6 +1,7 @@
 """Run an attempt through `course check` and through `course grade`, and compare the results.
 
-"Home" is the result of `course check` on the student's machine, "graded" that of `course grade`.
+"Home" is the result of `course check`, as on the student's machine; "graded" is the result of
+`course grade`.
 """
 
 from collections.abc import Mapping

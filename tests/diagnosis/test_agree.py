@@ -1,6 +1,4 @@
-"""When two replies, or the fingerprints of two tensors, agree up to rounding; and which calls are
-compared with the reference at all.
-"""
+"""Replies and fingerprints of tensors agree up to rounding, if their call can be compared."""
 
 import math
 

@@ -168,7 +168,7 @@ def test_a_wrong_scale_is_named_from_the_scores_alone() -> None:
 def test_a_wrong_scale_is_named_if_some_scores_count_as_infinite(steps_beyond: float) -> None:
     """Scores below −1000 count as −∞, and from some scale on the recorded ones are that low.
 
-    steps_beyond: where the scale lies, in steps of the sweep from the first such scale.
+    steps_beyond: the distance of the attempt's scale from the first such scale, in steps.
     """
     curve = RECORDED.sweeps[0]
     answers = curve.answers[curve.calls.index(3)]

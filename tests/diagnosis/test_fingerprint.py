@@ -1,4 +1,4 @@
-"""What the fingerprint of a reply keeps, and which calls and replies can be compared."""
+"""The fingerprint of a reply, and the calls and replies that can be compared."""
 
 from dataclasses import replace
 

@@ -77,7 +77,7 @@ def remove_bodies(text: str, names: Sequence[str]) -> str:
     return ast.unparse([statement for statement in tree.body if not isinstance(statement, ast.If)])
 
 
-# Texts of the reference running_mean, of the tiny course, and changes of it.
+# Texts and changes of the reference running_mean, in the tiny course.
 GUARD = {
     (
         "    if x.numel() == 0:\n"

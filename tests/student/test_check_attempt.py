@@ -41,7 +41,7 @@ def mutants(running_mean):
 
 @pytest.fixture
 def check_source(tiny, box, tiny_recording):
-    """Return a function that checks a source in a process of its own."""
+    """Return a function that checks a source in a new process."""
 
     def check(source: str) -> ExerciseResult:
         limits = tiny.limits.for_worker()

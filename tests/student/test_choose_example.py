@@ -52,7 +52,7 @@ def chosen_examples(
 ) -> list[Example]:
     """Return the examples that are chosen among these calls with their expected outputs.
 
-    Each call belongs to a check of its own, in the layer at the same index.
+    Each call belongs to a different check, in the layer at the same index.
     refused: indices of calls that the reference refuses. shapes: functions that have a signature.
     """
     checks = []

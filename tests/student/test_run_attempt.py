@@ -16,7 +16,7 @@ NOT_VALID = f"this is not valid Python {PYTHON}. Python says: "
 
 @pytest.fixture
 def check_text(tiny, running_mean, box):
-    """Return a function that checks a source in a process of its own."""
+    """Return a function that checks a source in a new process."""
     recording, default_limits = read(running_mean.fingerprints), tiny.limits.for_worker()
 
     def check(source: str, limits: Limits = default_limits, **bounds: Bounds):
