@@ -1,4 +1,4 @@
-"""What is kept of a pair's answer has a part of each tensor that is returned."""
+"""The sketch of a reply, as recorded for pairs of mutants, covers every tensor of its output."""
 
 import pytest
 import torch
