@@ -31,7 +31,7 @@ def functions(folder: str) -> list[ast.FunctionDef]:
     return [n for n in definitions if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
 
 
-def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
+def test_the_export_command_and_its_documentation_name_every_format() -> None:
     names = {*FORMATS, "gradescope"}
     assert {*get_args(command.Format)} == names, (
         "Format in manyheads/cli/results.py has other names than FORMATS in score_exports.py"
@@ -42,7 +42,7 @@ def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
     assert not missing, f"the help of export, or docs/reports.md, lacks {missing}"
 
 
-def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
+def test_every_download_platform_has_documentation_and_tests() -> None:
     platforms = {row.platform for row in ROWS}
     table = re.findall(r"^\| (\w+) ", (DOCS / "collect.md").read_text(), re.MULTILINE)
     assert platforms <= {*table}, "docs/collect.md lacks a row"
@@ -52,7 +52,7 @@ def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
     assert not missing, f"tests/submission has no case of {missing}"
 
 
-def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_rule() -> None:
+def test_system_calls_are_documented_or_have_a_rule() -> None:
     number = len(seccomp._ALWAYS)
     is_named = f"{number} calls always" in (DOCS / "threat-model.md").read_text()
     assert is_named, f'docs/threat-model.md does not say "{number} calls always"'
@@ -60,7 +60,7 @@ def test_the_docs_know_how_many_system_calls_are_allowed_and_the_others_have_a_r
     assert not without_rule, f"_RULES in seccomp.py lacks {', '.join(without_rule)}"
 
 
-def test_every_rule_of_edits_is_tried() -> None:
+def test_the_table_of_edit_rules_is_complete() -> None:
     names = {
         node.name
         for node in functions("judge")
@@ -71,7 +71,7 @@ def test_every_rule_of_edits_is_tried() -> None:
     assert not untried, f"RULES in single_edits.py and its functions differ in {sorted(untried)}"
 
 
-def test_every_rule_by_which_a_mistake_is_named_is_applied() -> None:
+def test_the_table_of_diagnosis_rules_is_complete() -> None:
     names = {
         node.name
         for node in functions("diagnosis")
@@ -113,7 +113,7 @@ def test_the_worker_fills_every_field_of_a_reply() -> None:
     assert not unfilled, f"no module of the worker fills {', '.join(unfilled)}"
 
 
-def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:
+def test_every_package_for_attempts_is_a_pinned_dependency() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     required = {re.split(r"[<>=]", requirement)[0] for requirement in needed}

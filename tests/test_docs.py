@@ -87,7 +87,7 @@ def headings(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_named_on_a_page_exists(page: Path) -> None:
     names = list(missing_names(page, page.read_text("utf-8")))
     assert names == [], f"{page.name} names {', '.join(names)}, which the repository does not have"
 
@@ -104,11 +104,11 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
         ("architecture", "call `grade` first", "grade"),
     ],
 )
-def test_a_name_of_nothing_is_found(page: str, text: str, name: str) -> None:
+def test_a_name_of_something_missing_is_detected(page: str, text: str, name: str) -> None:
     assert list(missing_names(ROOT / f"docs/{page}.md", text)) == [name]
 
 
-def test_the_figures_of_names_are_what_their_command_prints() -> None:
+def test_the_documented_figures_match_the_output_of_the_benchmark() -> None:
     table = "\n".join(figures(_read(ROOT / "tests/golden/names.jsonl.gz")))
     assert table in (ROOT / "docs/diagnosis.md").read_text()
 
@@ -141,7 +141,7 @@ def test_a_page_has_short_sentences(page: Path) -> None:
     assert long <= MOST, f"{page.name}: a tenth of the sentences has {long} words or more"
 
 
-def test_words_are_counted_by_sentence_cell_and_item() -> None:
+def test_words_are_counted_per_sentence_table_cell_and_list_item() -> None:
     text = (
         "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n"
         "| a b c d | e |\n|---|---|\n"
@@ -155,7 +155,7 @@ def test_the_readme_and_the_threat_model_stay_short() -> None:
         assert length <= most, f"{page} has {length} lines, and may have {most}"
 
 
-def test_every_package_is_on_the_page_in_the_order_of_the_imports() -> None:
+def test_the_architecture_page_lists_all_packages_in_import_order() -> None:
     table = re.findall(
         r"^\| `manyheads/([\w/]+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE
     )

@@ -19,7 +19,7 @@ def test_a_package_is_within_its_limits(package: str) -> None:
         pytest.fail("\n".join(sentences), pytrace=False)
 
 
-def test_the_table_has_the_packages_that_there_are() -> None:
+def test_the_table_of_limits_lists_exactly_the_existing_packages() -> None:
     assert sorted(readability.read_limits(LIMITS)) == sorted(PACKAGES)
 
 
@@ -75,7 +75,7 @@ COUNTED = {
     COUNTED.values(),
     ids=COUNTED,
 )
-def test_a_metric_counts(metric: str, text: str, number: int) -> None:
+def test_a_metric_counts_its_occurrences(metric: str, text: str, number: int) -> None:
     assert len([*METRICS[metric].find(CodeFile(text))]) == number
 
 
@@ -91,7 +91,7 @@ NONE = dict.fromkeys(METRICS, 0)
         ("tokens", 1021, 1000, False),
     ],
 )
-def test_a_count_may_be_at_its_limit(
+def test_a_count_may_reach_but_not_exceed_its_limit(
     metric: str, number: int, limit: int, is_allowed: bool
 ) -> None:
     counts, limits = {"tests": NONE | {metric: number}}, {"tests": NONE | {metric: limit}}
@@ -102,7 +102,7 @@ def test_a_count_may_be_at_its_limit(
         assert f"at most {limit} " in sentence
 
 
-def test_a_complaint_says_what_to_do() -> None:
+def test_a_complaint_names_the_next_step() -> None:
     counts = {"manyheads/judge": NONE | {"long_lines": 3, "tokens": 5}}
     limits = {"manyheads/judge": NONE | {"long_lines": 1, "tokens": 4}}
     assert [*readability.complaints(counts, limits)] == [
@@ -117,7 +117,7 @@ def test_a_complaint_says_what_to_do() -> None:
     ]
 
 
-def test_an_update_only_lowers() -> None:
+def test_an_update_only_lowers_limits() -> None:
     counts = {"b": NONE | {"tokens": 50, "long_lines": 3}, "a": NONE | {"tokens": 7}}
     limits = {"b": NONE | {"tokens": 60, "long_lines": 2}, "gone": NONE}
     lowered = readability.lower_limits(counts, limits)
@@ -128,7 +128,7 @@ def test_an_update_only_lowers() -> None:
     assert readability.lower_limits(counts, lowered) == lowered
 
 
-def test_the_table_is_read_as_it_is_written(tmp_path: Path) -> None:
+def test_the_table_of_limits_survives_writing_and_reading(tmp_path: Path) -> None:
     limits = {"manyheads": NONE | {"tokens": 7}, "grader/checks": NONE}
     path = tmp_path / "house.toml"
     path.write_text(readability.table_of(limits), encoding="utf-8")
@@ -151,7 +151,7 @@ def test_a_file_belongs_to_a_package(path: str, package: str) -> None:
     assert readability.package_of(path) == package
 
 
-def test_texts_of_students_and_authors_are_left_out(tmp_path: Path) -> None:
+def test_templates_and_student_attempts_are_not_measured(tmp_path: Path) -> None:
     for name in (
         "manyheads/authoring/templates/__init__.py",
         "manyheads/authoring/templates/exercise/right.py",
@@ -164,13 +164,13 @@ def test_texts_of_students_and_authors_are_left_out(tmp_path: Path) -> None:
     assert measured == ["manyheads/authoring/templates/__init__.py", "tests/hostile/test_wire.py"]
 
 
-def test_find_lists_places(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_find_command_lists_file_and_line(capsys: pytest.CaptureFixture[str]) -> None:
     readability.main(["find", "fmt_skips", "manyheads/box"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= readability.read_limits(LIMITS)["manyheads/box"]["fmt_skips"]
     assert all(re.match(r"manyheads/box/[\w/]+\.py:\d+: .*# fmt: ", line) for line in lines)
 
 
-def test_a_wrong_command_prints_how_to_ask() -> None:
+def test_an_unknown_command_prints_the_usage() -> None:
     with pytest.raises(SystemExit, match=r"tools\.readability find METRIC \[PACKAGE\]"):
         readability.main(["count"])

@@ -149,7 +149,7 @@ def test_few_test_files_import_internals_and_each_says_why() -> None:
     assert len(tied) <= MOST_FILES_WITH_INTERNALS, sorted(map(str, tied))
 
 
-def test_a_reason_is_given_only_where_something_internal_is_imported() -> None:
+def test_a_reason_is_given_only_for_an_internal_import() -> None:
     interface = interface_modules(ENGINE)
     tests = [test for test in files_of_tests() if gives_reason(test)]
     assert [test for test in tests if not internal_imports(test, ENGINE, interface)] == []
@@ -169,7 +169,7 @@ def test_a_reason_is_given_only_where_something_internal_is_imported() -> None:
         ),
     ],
 )
-def test_an_internal_import_is_found(tmp_path: Path, line: str, internal: list[str]) -> None:
+def test_an_internal_import_is_detected(tmp_path: Path, line: str, internal: list[str]) -> None:
     root = tmp_path / "engine"
     for name, text in {
         "box/a": "from . import b",
@@ -188,7 +188,7 @@ def test_no_package_imports_from_a_later_one() -> None:
     assert upward_in(ENGINE, PACKAGES) == []
 
 
-def test_an_import_from_a_later_package_is_found(tmp_path: Path) -> None:
+def test_an_import_from_a_later_package_is_detected(tmp_path: Path) -> None:
     folder = tmp_path / "engine"
     for name, text in {
         "box": "",
@@ -203,7 +203,7 @@ def test_an_import_from_a_later_package_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
+def test_the_engine_has_no_import_cycle() -> None:
     assert len(modules(ENGINE)) > 100
     assert cycle_in(ENGINE) == []
 
@@ -217,7 +217,7 @@ def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
         ),
     ],
 )
-def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
+def test_an_import_cycle_is_detected(tmp_path: Path, one: str, other: str) -> None:
     folder = tmp_path / "engine"
     folder.mkdir()
     for name, text in {"__init__": "", "a": one, "b": other}.items():
@@ -249,7 +249,7 @@ def test_no_two_modules_have_the_same_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_a_thousand_lines_stand_in_seven_files_at_most() -> None:
+def test_the_engine_has_at_most_seven_files_per_thousand_lines() -> None:
     files = modules(ENGINE).values()
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
     assert 1000 * len(files) <= 7 * lines

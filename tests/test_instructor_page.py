@@ -29,7 +29,9 @@ def repository_clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(3600)
-def test_every_block_for_an_instructor_runs_as_it_stands(repository_clone: Path) -> None:
+def test_every_command_on_the_instructor_page_prints_its_documented_output(
+    repository_clone: Path,
+) -> None:
     page = (repository_clone / "docs" / "instructor.md").read_text()
     steps = page.partition("\n## One term")[2].partition("\n## ")[0].split("\n### ")[1:]
     assert len(steps) >= 8

@@ -32,7 +32,7 @@ def plain(markdown: str) -> str:
     return unescape(re.sub(r"<[^>]+>", "", MarkdownIt().render(markdown.strip()))).strip()
 
 
-def test_every_misconception_has_its_row_and_its_words(repository: Path) -> None:
+def test_every_misconception_has_a_table_row_and_a_text(repository: Path) -> None:
     course = load_course(repository)
     # of two exercises: to read all recordings takes long
     course.exercises = course.exercises[:2]
@@ -50,7 +50,7 @@ def test_every_misconception_has_its_row_and_its_words(repository: Path) -> None
             assert " ".join(text.hints[2].split()) in " ".join(plain(entry).split())
 
 
-def test_without_a_record_there_is_no_page(tiny_copy: Path) -> None:
+def test_an_exercise_without_a_recording_is_an_error(tiny_copy: Path) -> None:
     (tiny_copy / RECORDING).unlink()
     with pytest.raises(CourseError, match=r"running_mean is not recorded\. Next: course r"):
         misconception_pages(load_course(tiny_copy))

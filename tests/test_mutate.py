@@ -43,7 +43,7 @@ def run_mutants(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     return completed
 
 
-def test_a_test_that_looks_at_nothing_kills_no_mutant(tmp_path: Path) -> None:
+def test_a_test_without_assertions_kills_no_mutant(tmp_path: Path) -> None:
     completed = run_mutants(tmp_path, "is_large(4)\n")
     assert "tiny.py:5 is_large, comparison: number > LIMIT -> (number >= LIMIT)" in (
         completed.stdout
@@ -53,7 +53,7 @@ def test_a_test_that_looks_at_nothing_kills_no_mutant(tmp_path: Path) -> None:
     assert completed.returncode == 1
 
 
-def test_a_test_of_the_limit_kills_them(tmp_path: Path) -> None:
+def test_a_test_of_both_sides_of_the_limit_kills_every_mutant(tmp_path: Path) -> None:
     completed = run_mutants(tmp_path, "assert (is_large(3), is_large(4)) == (False, True)\n")
     assert completed.stdout.splitlines() == [
         "module       mutants killed survived",
@@ -63,7 +63,7 @@ def test_a_test_of_the_limit_kills_them(tmp_path: Path) -> None:
     assert completed.returncode == 0
 
 
-def test_tests_that_fail_without_a_mutant_measure_nothing(tmp_path: Path) -> None:
+def test_tests_that_fail_without_a_mutant_are_an_error(tmp_path: Path) -> None:
     completed = run_mutants(tmp_path, "assert is_large(3)\n")
     assert completed.stderr == "tiny: its tests fail without a mutant (exit code 1)\n"
 
@@ -92,13 +92,13 @@ def test_tests_that_fail_without_a_mutant_measure_nothing(tmp_path: Path) -> Non
         pytest.param("wait(seconds=3)", ["pass"], id="in an argument"),
     ],
 )
-def test_the_changes_of_a_line(text: str, changes: list[str], tmp_path: Path) -> None:
+def test_each_line_has_the_expected_mutants(text: str, changes: list[str], tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(text, encoding="utf-8")
     mutants = mutants_of("module", "module.py", (), tmp_path)
     assert [mutant.new for mutant in mutants] == changes
 
 
-def test_the_choice_is_the_same_each_time_and_of_every_kind() -> None:
+def test_the_sample_of_mutants_is_reproducible_and_balanced() -> None:
     row = mutate.TABLE["modules"]["points"]
     mutants = mutants_of("points", row["file"], row["names"], REPOSITORY)
     chosen = choose(mutants, 20, 1)
@@ -107,7 +107,7 @@ def test_the_choice_is_the_same_each_time_and_of_every_kind() -> None:
     assert len({mutant.function for mutant in chosen}) > 4
 
 
-def test_what_makes_no_difference_is_a_mutant_and_has_a_reason() -> None:
+def test_every_equivalent_mutant_exists_and_has_a_reason() -> None:
     """A row whose line is no longer there goes."""
     keys = {
         mutant.key

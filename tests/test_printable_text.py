@@ -23,7 +23,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_stay_as_they_are(name):
+def test_names_are_not_changed(name):
     assert visible(name) == visible_line(name) == name
 
 
@@ -39,11 +39,11 @@ def test_names_stay_as_they_are(name):
         ("\U000e0041tag", "tag"),
     ],
 )
-def test_what_nobody_sees_goes(text, line):
+def test_invisible_characters_are_removed(text, line):
     assert visible_line(text) == line
 
 
-def test_of_all_characters_none_can_move_a_cursor_or_turn_a_line_around():
+def test_no_character_can_move_the_cursor_or_reverse_a_line():
     text = visible("".join(map(chr, range(sys.maxunicode + 1))))
     control_characters = {
         character

@@ -43,7 +43,7 @@ def errors(data: object) -> list[str]:
     return [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(data)]
 
 
-def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> None:
+def test_a_result_is_valid_and_survives_writing_and_reading(tmp_path: Path) -> None:
     path = write_result(result_with_diagnosis(), tmp_path)
     assert path == tmp_path / "ada" / "averages.json"
     assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
@@ -68,13 +68,13 @@ REFUSED = {
     REFUSED.values(),
     ids=REFUSED,
 )
-def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
+def test_schema_and_model_refuse_the_same_results(change: dict[str, object]) -> None:
     assert errors({**result_with_diagnosis().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):
         result_with_diagnosis(**change)
 
 
-def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> None:
+def test_an_open_reader_still_reads_the_earlier_result(tmp_path: Path) -> None:
     with write_result(result_with_diagnosis(), tmp_path).open(encoding="utf-8") as reader:
         write_result(result_with_diagnosis(seed=7), tmp_path)
         assert Result.model_validate_json(reader.read()) == result_with_diagnosis()
@@ -95,9 +95,7 @@ WRITERS: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
-    tmp_path, monkeypatch, write
-):
+def test_an_interrupted_write_leaves_all_files_unchanged(tmp_path, monkeypatch, write):
     def stop(path: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
@@ -125,9 +123,7 @@ ORDERS = {
     ORDERS.values(),
     ids=ORDERS,
 )
-def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
-    tmp_path, monkeypatch, write, order
-):
+def test_durable_files_are_synced_before_they_are_renamed(tmp_path, monkeypatch, write, order):
     calls: list[str] = []
     replace = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: calls.append("fsync"))

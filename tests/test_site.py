@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build.build(tmp_path_factory.mktemp("site")).parent
 
 
-def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
+def test_the_site_has_every_documentation_page_in_its_index(site: Path) -> None:
     index = (site / "index.html").read_text(encoding="utf-8")
     for group, names in build.GROUPS.items():
         assert f">{group}<" in index
@@ -45,11 +45,11 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
         ("misconceptions-reshape_dance", "wrong_view"),
     ],
 )
-def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
+def test_a_reference_page_contains_names_from_its_source(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
 
 
-def test_the_page_of_what_checks_ask_is_made_from_the_docstrings_of_today() -> None:
+def test_the_page_about_checks_matches_the_current_docstrings() -> None:
     """Where it is not: python -m docs.site.checks > docs/checks.md."""
     page = checks_page()
     assert (build.DOCS / "checks.md").read_text(encoding="utf-8") == page
@@ -68,7 +68,7 @@ e.scrollWidth > e.clientWidth + 1)
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_can_be_read_by_everybody_and_nothing_is_out_of_sight(site, browser, page, width):
+def test_a_page_is_accessible_and_nothing_is_cut_off(site, browser, page, width):
     browser.open(site / f"{page}.html", width=width)
     assert [
         violation for scheme in SCHEMES for violation in accessibility_violations(browser, scheme)
@@ -81,7 +81,7 @@ def test_a_page_can_be_read_by_everybody_and_nothing_is_out_of_sight(site, brows
     assert [request for request in browser.requests if request.startswith("http")] == []
 
 
-def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(
+def test_a_picture_is_legible_on_a_phone_and_links_to_its_file(
     site: Path, browser: Browser
 ) -> None:
     browser.open(site / "student.html", width=390)
@@ -101,13 +101,13 @@ def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(
     assert displayed == linked != []
 
 
-def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:
+def test_the_search_finds_a_page_by_a_word(site: Path, browser: Browser) -> None:
     browser.open(f"{(site / 'search.html').as_uri()}?q=overrides")
     assert browser.until("document.querySelectorAll('#search-results li a').length > 0")
 
 
 @pytest.mark.parametrize("link", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "![x](nowhere.png)"])
-def test_a_link_that_leads_nowhere_ends_the_build(
+def test_a_broken_link_stops_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
 ) -> None:
     folder = tmp_path / "docs"

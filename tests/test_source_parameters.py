@@ -24,7 +24,7 @@ def bare_sources(text: str) -> Iterator[int]:
             yield from [node.lineno] * ("str" in words)
 
 
-def test_no_function_takes_the_bare_text_of_an_attempt() -> None:
+def test_no_function_takes_source_code_as_a_plain_string() -> None:
     paths = [
         path
         for path in sorted(ENGINE.rglob("*.py"))
@@ -49,5 +49,5 @@ def test_no_function_takes_the_bare_text_of_an_attempt() -> None:
         ("class Bind:\n    source: str", []),
     ],
 )
-def test_a_parameter_is_found(text: str, lines: list[int]) -> None:
+def test_parameters_named_source_with_type_str_are_detected(text: str, lines: list[int]) -> None:
     assert [*bare_sources(text)] == lines

@@ -98,7 +98,7 @@ TWENTY = LATE + ", −20% (10% a day, at most 50%)"
         ),
     ],
 )
-def test_a_decision_changes_what_a_late_hand_in_counts(decide, rows, points, says):
+def test_an_override_changes_the_score_of_a_late_submission(decide, rows, points, says):
     graded = result_of_ada(SECOND_DAY)
     counted = final(graded, decide(*rows))
     scores = [exercise.score for exercise in counted.exercises]
@@ -118,18 +118,18 @@ def test_a_decision_changes_what_a_late_hand_in_counts(decide, rows, points, say
         (True, "Canvas says late, and not by how much: nothing is taken off", True),
     ],
 )
-def test_a_hand_in_at_an_unknown_time_costs_nothing(decide, late, words, is_told):
+def test_a_submission_with_an_unknown_time_has_no_penalty(decide, late, words, is_told):
     counted = final(result_of_ada(late=late), decide())
     assert (counted.score, [adjustment.words for adjustment in counted.adjustments]) == (9, [words])
     assert list(sentences(counted)) == [f"averages: {words}"] * is_told
 
 
-def test_a_result_without_a_due_date_or_a_decision_is_the_same_object(decide):
+def test_a_result_without_due_date_and_override_is_returned_unchanged(decide):
     unrelated = result_of_ada().model_copy(update={"assignment": "spread"})
     assert final(unrelated, decide()) is unrelated
 
 
-def test_a_decision_counts_where_the_assignment_has_no_due_date(decide):
+def test_an_override_applies_without_a_due_date(decide):
     variance = make.exercise("variance", make.check("values", 2, 2))
     of_spread = result_of_ada().model_copy(
         update={"assignment": "spread", "exercises": (variance,)}
@@ -138,7 +138,7 @@ def test_a_decision_counts_where_the_assignment_has_no_due_date(decide):
     assert final(of_spread, decisions).score == 0.5
 
 
-def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide):
+def test_for_a_gradebook_only_excuses_are_applied(decide):
     decisions = decide(
         "student: ada, exercise: mean, excused: true", "student: ada, exercise: median, score: 1"
     )
@@ -148,7 +148,7 @@ def test_a_gradebook_keeps_its_points_and_takes_the_excuses(decide):
     assert excused.adjustments == ()
 
 
-def test_students_without_a_hand_in_have_a_result_only_by_a_decision(decide):
+def test_an_absent_student_has_a_result_only_with_an_override(decide):
     decisions = decide(
         "student: bela, exercise: mean, score: 3",
         "student: chen, assignment: averages, excused: true",
@@ -162,7 +162,7 @@ def test_students_without_a_hand_in_have_a_result_only_by_a_decision(decide):
     assert [adjustment.rule for adjustment in chen.adjustments] == ["excused"]
 
 
-def test_the_score_after_an_excuse_is_scaled_to_the_points_of_the_class(decide):
+def test_after_an_excuse_the_score_is_scaled_to_all_points(decide):
     counted = final(result_of_ada(DUE), decide("student: ada, exercise: median, excused: true"))
     assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (
         3,
@@ -172,7 +172,7 @@ def test_the_score_after_an_excuse_is_scaled_to_the_points_of_the_class(decide):
     )
 
 
-def test_without_a_policy_a_late_hand_in_is_told_and_costs_nothing(course_folder, decide):
+def test_without_a_late_policy_lateness_is_reported_without_penalty(course_folder, decide):
     """The grace is a quarter of an hour."""
     (course_folder / "course.yaml").write_text(re.sub("late: .*\n", "", COURSE))
     decisions = decide()
@@ -182,7 +182,7 @@ def test_without_a_policy_a_late_hand_in_is_told_and_costs_nothing(course_folder
     assert (counted.score, list(sentences(counted))) == (9, [LATE])
 
 
-def test_a_row_with_answers_comments_each_attempt_with_these_answers(decide):
+def test_a_row_with_answers_comments_on_every_attempt_with_these_answers(decide):
     graded = result_of_ada(DUE)
     mean, median = graded.exercises
     exercises = (mean.model_copy(update={"answers": "3f2a"}), median)
@@ -195,7 +195,7 @@ def test_a_row_with_answers_comments_each_attempt_with_these_answers(decide):
     assert decisions.of_nobody((), ("averages",)) == []
 
 
-def test_each_share_of_a_total_says_what_it_is(decide):
+def test_each_share_of_an_overridden_total_is_labelled(decide):
     counted = final(result_of_ada(SECOND_DAY), decide(TOTAL))
     shares = []
     for exercise in counted.exercises:
@@ -227,7 +227,9 @@ def test_each_share_of_a_total_says_what_it_is(decide):
         ),
     ],
 )
-def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
+def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
+    decide, handed_in, row, points, words
+):
     graded = result_of_ada(handed_in)
     mean, median = graded.exercises
     values = mean.checks[1].model_copy(update={"outcome": "skipped", "score": 0.0})
@@ -292,7 +294,7 @@ def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
         ("answers: 3f2a, exercise: mean", "a row with answers has an exercise and a comment"),
     ],
 )
-def test_a_wrong_row_is_told_in_one_sentence_with_its_line(decide, row, says):
+def test_an_invalid_row_is_reported_in_one_line_with_its_line_number(decide, row, says):
     with pytest.raises(CourseFault) as raised:
         decide(MEAN + "score: 4", row)
     message = str(raised.value)
@@ -302,24 +304,24 @@ def test_a_wrong_row_is_told_in_one_sentence_with_its_line(decide, row, says):
     assert "\n" not in message
 
 
-def test_a_file_that_is_no_list_is_told(course_folder):
+def test_an_overrides_file_without_a_list_is_refused(course_folder):
     (course_folder / NAME).write_text("student: ada\nexercise: mean\nscore: 3\n")
     with pytest.raises(CourseFault, match=r":1: the file should be a list: each row begins with a"):
         Decisions.of_course(load_course(course_folder))
 
 
-def test_without_a_file_nothing_is_decided(course_folder):
+def test_without_an_overrides_file_there_are_no_decisions(course_folder):
     decisions = Decisions.of_course(load_course(course_folder))
     assert (decisions.rows, decisions.zone) == ((), "Europe/Berlin")
 
 
-def test_a_zone_that_this_system_does_not_know_is_told(course_folder, monkeypatch):
+def test_a_time_zone_unknown_to_this_system_is_an_error(course_folder, monkeypatch):
     monkeypatch.setattr(final_scores, "zone_named", lambda name: None)
     with pytest.raises(CourseFault, match=r"^Europe/Berlin is not known here.*pip install tzdata$"):
         dates_of(load_course(course_folder))
 
 
-def test_a_row_about_no_student_is_told_with_its_line(decide):
+def test_a_row_about_an_unknown_student_is_reported_with_its_line(decide):
     decisions = decide(
         "student: adda, exercise: mean, score: 4", "student: red, exercise: mean, score: 4"
     )
@@ -334,7 +336,7 @@ def test_a_row_about_no_student_is_told_with_its_line(decide):
     assert decisions.of_nobody({"ada"}, {"spread"}) == []
 
 
-def test_the_example_of_the_docs_is_read(repository, tmp_path):
+def test_the_example_in_the_documentation_is_valid(repository, tmp_path):
     page = (repository / "docs" / "decisions.md").read_text(encoding="utf-8")
     indented = re.findall(r"(?m)(?:^    .*\n)+", page)
     _, dates, rows, *_ = (re.sub(r"(?m)^    ", "", block) for block in indented)
@@ -368,7 +370,7 @@ def test_the_example_of_the_docs_is_read(repository, tmp_path):
         (f"{'2026-12-01 18:00':100}", "2026-12-01T17:00:00"),
     ],
 )
-def test_a_date_is_a_moment(text, iso):
+def test_a_date_is_converted_to_utc(text, iso):
     assert moment(text, BERLIN).isoformat() == f"{iso}+00:00"
 
 
@@ -377,7 +379,7 @@ def test_a_date_is_a_moment(text, iso):
     st.datetimes(datetime(1991, 1, 1), datetime(2100, 1, 1)),
     st.sampled_from(["UTC", BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"]),
 )
-def test_a_moment_is_read_as_it_is_shown(clock, zone):
+def test_a_displayed_time_is_read_back_as_the_same_time(clock, zone):
     when = clock.replace(second=0, microsecond=0, tzinfo=UTC)
     text = shown_moment(when, zone)
     assert text.endswith(f" {zone}")
@@ -407,13 +409,13 @@ def test_a_moment_is_read_as_it_is_shown(clock, zone):
         f"{'2026-12-01 18:00':101}",
     ],
 )
-def test_a_text_of_another_form_is_no_moment(text):
+def test_a_text_in_another_format_is_not_read_as_a_time(text):
     assert read_moment(text, BERLIN) is None
 
 
 @FUZZ
 @given(st.text() | st.builds("2026-12-01 18:00{}".format, st.text()), st.sampled_from(["", BERLIN]))
-def test_any_text_is_a_moment_or_a_valueerror(text, zone):
+def test_any_text_is_read_as_a_time_or_raises_valueerror(text, zone):
     when = read_moment(text, zone)
     if when is None:
         with pytest.raises(ValueError):
@@ -422,12 +424,12 @@ def test_any_text_is_a_moment_or_a_valueerror(text, zone):
         assert 1990 <= when.year <= 2100
 
 
-def test_a_moment_is_shown_in_utc_if_its_zone_is_not_known():
+def test_a_time_in_an_unknown_zone_is_displayed_in_utc():
     when = datetime(2026, 12, 1, 17, tzinfo=UTC)
     assert shown_moment(when, "Nowhere") == shown_moment(when) == "2026-12-01 17:00 UTC"
 
 
-def test_a_platform_may_write_an_hour_that_clocks_skip():
+def test_a_platform_time_within_the_skipped_hour_is_accepted():
     assert read_moment("2026-03-29 02:30", BERLIN) == moment("2026-03-29T01:30Z")
 
 
@@ -437,7 +439,7 @@ def test_a_platform_may_write_an_hour_that_clocks_skip():
 )
 @FUZZ
 @given(st.integers(0, 9999), st.sampled_from(["", " "]))
-def test_a_duration_is_a_number_of_units(units, seconds, number, space):
+def test_a_duration_is_a_number_and_a_unit(units, seconds, number, space):
     for unit in units.split():
         assert duration(f"{number}{space}{unit}") == timedelta(seconds=number * seconds)
 
@@ -457,7 +459,9 @@ def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | s
     st.sampled_from([0, 1, 1799, 1800, 1801, 3600, 3601, 82800, 82801]),
     st.tuples(st.sampled_from([0, 30, 9999]), st.integers(0, 99), st.integers(0, 100)),
 )
-def test_each_day_by_the_local_clock_costs_its_share(deadline, days_later, seconds_later, policy):
+def test_each_late_day_by_the_local_clock_adds_a_penalty(
+    deadline, days_later, seconds_later, policy
+):
     """Clocks go back on 25 October and forward on 29 March."""
     grace, per_day, at_most = policy
     due_date, delay = moment(deadline, BERLIN), timedelta(days_later, seconds_later)
@@ -496,7 +500,7 @@ def test_each_day_by_the_local_clock_costs_its_share(deadline, days_later, secon
         ("2026-10-26 20:00", "2026-10-28 20:01:05", "2 days 1 minute after 20:00: 3 days late"),
     ],
 )
-def test_a_delay_is_told_in_its_two_largest_units(deadline, handed_in, words):
+def test_a_delay_is_reported_in_its_two_largest_units(deadline, handed_in, words):
     policy = LatePolicy(grace="0 min", per_day="0%")
     counted = counted_with(moment(deadline, BERLIN), policy, handed_in)
     assert [adjustment.words for adjustment in counted.adjustments] == [words]

@@ -56,7 +56,7 @@ def load_content(tmp_path):
     return load_text
 
 
-def test_a_good_file_becomes_a_course_with_its_defaults(load_content):
+def test_a_valid_file_is_loaded_with_default_values(load_content):
     course = load_content(GOOD)
     (assignment,) = course.assignments
     assert [exercise.id for exercise in assignment.exercises] == ["running_mean", "median"]
@@ -74,7 +74,7 @@ def test_a_good_file_becomes_a_course_with_its_defaults(load_content):
         assert path == course.root / name
 
 
-def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(load_content):
+def test_the_worker_limits_follow_the_course_with_more_for_cuda(load_content):
     limits = load_content(GOOD).limits
     cpu, cuda = limits.for_worker(), limits.for_worker("cuda")
     expected = {**limits.model_dump(), "device": "cpu"}
@@ -169,7 +169,7 @@ def test_the_box_has_every_limit_but_the_one_on_the_source_and_leaves_room_for_c
         ),
     ],
 )
-def test_a_wrong_value_is_told_with_its_line(load_content, tmp_path, old, new, line, says):
+def test_an_invalid_value_is_reported_with_its_line(load_content, tmp_path, old, new, line, says):
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError) as error:
         load_content(GOOD.replace(old, new))
@@ -208,12 +208,12 @@ def test_a_wrong_value_is_told_with_its_line(load_content, tmp_path, old, new, l
         ),
     ],
 )
-def test_a_file_of_another_kind_is_refused(load_content, text, says):
+def test_a_file_that_is_not_a_course_is_refused(load_content, text, says):
     with pytest.raises(CourseError, match=re.escape(says)):
         load_content(text)
 
 
-def test_a_file_that_is_missing_or_a_folder_is_refused(tmp_path):
+def test_a_missing_file_or_a_folder_in_its_place_is_refused(tmp_path):
     with pytest.raises(
         CourseError, match=r"course.yaml cannot be read .*Next: change to .*, then: course status$"
     ):
@@ -252,9 +252,7 @@ def test_the_nearest_course_above_is_found(tmp_path):
         (None, True, "of which assignment? There are: heads, practice, heads_2."),
     ],
 )
-def test_an_assignment_is_named_by_an_id_a_title_or_a_part_that_no_other_has(
-    load_content, name, in_part, answer
-):
+def test_an_assignment_is_found_by_id_title_or_unique_part(load_content, name, in_part, answer):
     text = "title: T\nassignments:\n"
     for id_, title in [
         ("heads", "Multi-head attention"),
@@ -270,7 +268,7 @@ def test_an_assignment_is_named_by_an_id_a_title_or_a_part_that_no_other_has(
     assert actual == answer
 
 
-def test_neighbours_are_the_files_that_are_imported_directly_or_not(tmp_path):
+def test_neighbours_are_all_files_imported_directly_or_indirectly(tmp_path):
     texts = {
         "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch",
         "_shared.py": "from ._below import x",
@@ -287,7 +285,7 @@ def test_neighbours_are_the_files_that_are_imported_directly_or_not(tmp_path):
         assert with_neighbours(tmp_path / name) == [tmp_path / name]
 
 
-def test_the_secret_is_made_on_first_use_and_only_its_owner_reads_it(tmp_path):
+def test_the_secret_is_created_on_first_use_and_is_private(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     secret = course_secret(tmp_path / "a")
@@ -314,7 +312,7 @@ def test_a_short_secret_is_refused(tmp_path, text):
         course_secret(tmp_path)
 
 
-def test_a_file_in_place_of_the_folder_of_the_secret_is_told(tmp_path):
+def test_a_file_in_place_of_the_secrets_folder_is_an_error(tmp_path):
     (tmp_path / ".course").write_text("in the way")
     with pytest.raises(CourseError, match=r"can be neither read nor made .*Next: "):
         course_secret(tmp_path)
@@ -364,7 +362,7 @@ PAIR = (Form(), Form())
         ),
     ],
 )
-def test_a_signature_has_axes(text, signature):
+def test_a_signature_is_parsed_with_its_axes(text, signature):
     assert parse_signature(text) == signature
 
 
@@ -381,7 +379,7 @@ def test_a_signature_has_axes(text, signature):
         ("opaque", Form("opaque")),
     ],
 )
-def test_a_result_may_be_any_structure(returned, form):
+def test_a_signature_may_return_any_structure(returned, form):
     assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
 
 
@@ -409,7 +407,7 @@ def test_a_result_may_be_any_structure(returned, form):
         pytest.param("(x: " + "(" * 5000 + ") -> ()", id="5000 open brackets"),
     ],
 )
-def test_a_text_that_is_no_signature_is_refused_with_an_example(text):
+def test_an_invalid_signature_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="is not a signature with named axes, such as"):
         parse_signature(text)
 
@@ -424,7 +422,7 @@ def test_a_text_that_is_no_signature_is_refused_with_an_example(text):
         ('"(x: (T,)"', "is not a signature"),
     ],
 )
-def test_a_wrong_signature_in_course_yaml_is_told_with_its_line(tiny_copy, new, says):
+def test_an_invalid_signature_in_course_yaml_is_reported_with_its_line(tiny_copy, new, says):
     path = tiny_copy / "course.yaml"
     head, old, tail = path.read_text().partition('"(x: (T,)) -> (T,)"')
     assert old
@@ -444,14 +442,14 @@ def schema_errors(text: str) -> list[object]:
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
-def test_each_schema_follows_from_its_model(path):
+def test_each_schema_file_matches_its_model(path):
     text = path.read_text(encoding="utf-8")
     assert text == schema_text(SCHEMAS[path]), "Next: python -m docs.site.schemas"
     jsonschema.Draft202012Validator.check_schema(json.loads(text))
 
 
 @pytest.mark.parametrize("name", ["course.yaml", "tests/tiny_course/course.yaml"])
-def test_our_courses_are_valid(repository, name):
+def test_our_courses_are_valid_by_the_schema(repository, name):
     assert schema_errors((repository / name).read_text(encoding="utf-8")) == []
 
 
@@ -468,13 +466,13 @@ def test_our_courses_are_valid(repository, name):
         ("30 min", "soon"),
     ],
 )
-def test_a_wrong_course_is_found_by_the_schema(old, new):
+def test_the_schema_rejects_an_invalid_course(old, new):
     good = COURSE.replace("18:00", "18:00 Z")
     assert schema_errors(good) == []
     assert schema_errors(good.replace(old, new, 1))
 
 
-def test_course_yaml_names_its_schema_so_that_editors_find_it(repository):
+def test_course_yaml_names_its_schema_for_editors(repository):
     first_line = (repository / "course.yaml").read_text(encoding="utf-8").splitlines()[0]
     assert repository / first_line.removeprefix("# yaml-language-server: $schema=") == COURSE_SCHEMA
 
@@ -540,7 +538,7 @@ def contents(draw, text):
 )
 @FUZZ
 @given(st.data())
-def test_any_file_is_read_or_refused_in_one_sentence(tmp_path, name, text, data):
+def test_any_file_is_read_or_refused_in_one_line(tmp_path, name, text, data):
     (tmp_path / "course.yaml").write_text(COURSE)
     (tmp_path / name).write_bytes(data.draw(contents(text)))
     fault = None

@@ -22,7 +22,7 @@ def spoil(path) -> str:
         "grader/wrong/running_mean/median.py",
     ],
 )
-def test_a_source_in_latin_1_is_named_with_its_line(tiny_copy, name):
+def test_a_source_in_latin_1_is_reported_with_its_line(tiny_copy, name):
     says = spoil(tiny_copy / name)
     with pytest.raises(CourseError) as error:
         demand_utf8(load_course(tiny_copy))
@@ -30,7 +30,7 @@ def test_a_source_in_latin_1_is_named_with_its_line(tiny_copy, name):
 
 
 @pytest.mark.parametrize("command", ["release", "verify"])
-def test_the_commands_of_authors_refuse_it(run_course, tiny_copy, command):
+def test_release_and_verify_refuse_a_file_in_latin_1(run_course, tiny_copy, command):
     says = spoil(tiny_copy / "grader/misconceptions/running_mean.py")
     refused = run_course(command, cwd=tiny_copy)
     assert (refused.returncode, refused.stdout) == (2, "")

@@ -120,11 +120,11 @@ def golden() -> Summary:
     return summary
 
 
-def test_the_class_is_graded_as_it_was(graded_examples, golden):
+def test_scores_and_diagnoses_match_the_golden_file(graded_examples, golden):
     assert summary_of(graded_examples) == golden, IF_MEANT
 
 
-def test_all_that_is_written_is_what_it_was(graded_examples, tmp_path):
+def test_all_written_files_match_their_golden_digests(graded_examples, tmp_path):
     write_all(graded_examples, tmp_path)
     golden = json.loads((HERE / "written.json").read_text(encoding="utf-8"))
     digests = digests_of(tmp_path)
@@ -133,7 +133,7 @@ def test_all_that_is_written_is_what_it_was(graded_examples, tmp_path):
     assert not changed, f"{', '.join(changed)} changed; {IF_MEANT}"
 
 
-def test_every_result_is_valid(graded_examples):
+def test_every_result_is_valid_by_the_schema(graded_examples):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     paths = list(graded_examples.glob("*/*.json"))
     assert len(paths) == len(list(SUBMITTED.glob("*/*")))
@@ -156,7 +156,7 @@ def test_every_result_is_valid(graded_examples):
         ("kofi", ["rotary"], "rope_sign"),
     ],
 )
-def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercises, name):
+def test_typical_bugs_are_the_first_diagnosis(golden, student, exercises, name):
     assert [golden[student][exercise]["named"][0] for exercise in exercises] == [name] * len(
         exercises
     )

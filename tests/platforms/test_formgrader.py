@@ -103,7 +103,7 @@ def tricky(notebook: dict) -> dict:
     return notebook
 
 
-def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
+def test_formgrader_buttons_lead_from_the_listing_to_the_feedback(browser, tmp_path):
     """In a course that nbgrader has never seen, with what two students handed in."""
     course = copy_for_nbgrader(TINY, tmp_path / "instructor" / "course")
     for student, notebook in {

@@ -145,7 +145,7 @@ def is_root() -> None:
         pytest.skip(f"no other user may enter {site}")
 
 
-def test_it_writes_what_gradescope_specifies(container: Container) -> None:
+def test_results_json_follows_the_gradescope_specification(container: Container) -> None:
     results, completed = container.grade({SCRIPT: WRONG})
     tests = results["tests"]
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -204,7 +204,7 @@ HAND_INS = {
     HAND_INS.values(),
     ids=HAND_INS,
 )
-def test_whatever_is_handed_in_is_found_or_named(
+def test_each_submitted_file_is_graded_or_reported(
     container: Container, files: dict[str, bytes], score: float | None, says: list[str]
 ) -> None:
     results, completed = container.grade(files)
@@ -214,7 +214,7 @@ def test_whatever_is_handed_in_is_found_or_named(
     assert files or completed.returncode == 0
 
 
-def test_files_of_another_assignment_are_named_and_not_scored(container: Container) -> None:
+def test_files_of_another_assignment_are_reported_without_a_score(container: Container) -> None:
     """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
     course = container.course / "course.yaml"
     checks = container.course / "grader" / "checks" / "test_running_mean.py"
@@ -236,7 +236,7 @@ def test_files_of_another_assignment_are_named_and_not_scored(container: Contain
     assert sentence in results["output"]
 
 
-def test_a_late_submission_loses_its_share_once(container: Container) -> None:
+def test_the_late_penalty_is_applied_only_once(container: Container) -> None:
     due = "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
     replace(container.course / "course.yaml", "id: averages\n", due)
     add("course.yaml", "\nlate: {per_day: 25%, at_most: 50%}\n")(container.course)
@@ -255,7 +255,7 @@ exec(open({root!r} + "/source/course/solutions/averages/01_running_mean.py").rea
 
 
 @pytest.mark.usefixtures("is_root")
-def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Container) -> None:
+def test_without_bubblewrap_code_runs_as_a_user_without_access(container: Container) -> None:
     original = (container.root / "run_autograder").read_bytes()
     results, completed = container.grade(
         {SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False
@@ -268,7 +268,7 @@ def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Co
     assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
 
-def test_a_fault_of_the_grader_is_not_the_students(container: Container) -> None:
+def test_a_grader_failure_is_not_blamed_on_the_student(container: Container) -> None:
     (container.course / "course.yaml").write_text("title: [\n")
     results, completed = container.grade({SCRIPT: RIGHT})
     assert completed.returncode == 2
@@ -279,7 +279,7 @@ def test_a_fault_of_the_grader_is_not_the_students(container: Container) -> None
     assert "course.yaml" in completed.stderr
 
 
-def test_a_fault_of_a_check_leaves_no_score_to_enter(container: Container) -> None:
+def test_no_score_is_reported_if_a_check_itself_crashes(container: Container) -> None:
     checks = container.course / "grader" / "checks" / "test_running_mean.py"
     replace(checks, "x = draw(draw.integer(5, 9))", "x = 1 / 0")
     results, completed = container.grade({SCRIPT: RIGHT})
@@ -291,7 +291,7 @@ def test_a_fault_of_a_check_leaves_no_score_to_enter(container: Container) -> No
     assert "ZeroDivisionError" in completed.stdout, "which Gradescope shows to instructors alone"
 
 
-def test_the_zip_holds_the_grader_and_nothing_of_the_class(built_image: Container) -> None:
+def test_the_zip_contains_the_grader_but_no_class_data(built_image: Container) -> None:
     with zipfile.ZipFile(built_image.zip) as archive:
         names = {*archive.namelist()}
     assert names > {

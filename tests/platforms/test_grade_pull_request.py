@@ -103,14 +103,14 @@ def grade_folder(
     return graded
 
 
-def test_nothing_started_needs_no_box(tiny, collected_folder, grade_folder, fake_judges):
+def test_an_untouched_stub_is_not_graded(tiny, collected_folder, grade_folder, fake_judges):
     plans = fake_judges(None)
     stub = (tiny.root / "exercises" / "averages" / SCRIPT).read_text(encoding="utf-8")
     (collected_folder / ATTEMPT).write_text(f"# read it\n{stub}", encoding="utf-8")
     assert grade_folder() == plans == []
 
 
-def test_one_student_is_graded_in_namespaces_and_the_log_has_the_faults(
+def test_only_the_author_is_graded_and_grader_faults_are_logged(
     collected_folder, grade_folder, make_result, fake_judges, capsys
 ):
     """The results have the lines that are proved to be wrong, without the edits that prove them."""
@@ -172,13 +172,13 @@ def on_a_gpu(result: Result, **check: Any) -> Result:
 
 
 @pytest.mark.parametrize("outcomes", [["failed"], ["skipped"], []])
-def test_an_artifact_is_read_as_it_was_written(tiny, make_result, tmp_path, outcomes):
+def test_an_artifact_survives_writing_and_reading(tiny, make_result, tmp_path, outcomes):
     written = artifact_of(*([make_result(*outcomes, evidence="no")] if outcomes else []))
     write_artifact(tmp_path / "results", written)
     assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
 
 
-def test_a_gpu_may_run_more_checks_than_the_course_has(tiny, make_result, tmp_path):
+def test_a_gpu_artifact_may_contain_additional_checks(tiny, make_result, tmp_path):
     written = artifact_of(on_a_gpu(make_result()), device=Device.CUDA)
     write_artifact(tmp_path, written)
     assert read_artifact(tmp_path, tiny, "ada") == written
@@ -276,7 +276,7 @@ NO_ARTIFACTS = {
     NO_ARTIFACTS.values(),
     ids=NO_ARTIFACTS,
 )
-def test_a_file_that_is_no_artifact_is_refused(tiny, artifact_folder, replace, says):
+def test_a_file_that_is_not_an_artifact_is_refused(tiny, artifact_folder, replace, says):
     replace(artifact_folder / "about.json")
     with pytest.raises(ArtifactError, match=f"is not what grading writes .*{says}"):
         read_artifact(artifact_folder, tiny, "ada")
@@ -314,7 +314,7 @@ def report(
     return report_on
 
 
-def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, tmp_path, report):
+def test_a_run_of_an_older_commit_writes_no_comment(service, make_result, tmp_path, report):
     service.heads[7] = "b" * 40
     report(make_result("failed", evidence="no"))
     assert service.comments_on(7) == []
@@ -338,7 +338,7 @@ NOT_SHOWN = {
     NOT_SHOWN.values(),
     ids=NOT_SHOWN,
 )
-def test_an_artifact_that_is_not_valid_is_not_shown(
+def test_the_comment_omits_an_invalid_artifact(
     service, step_environment, make_result, report, setting, score, says, lacks
 ):
     step_environment |= setting
@@ -351,16 +351,14 @@ def test_an_artifact_that_is_not_valid_is_not_shown(
     assert is_neutral == ("## Not graded" in comment)
 
 
-def test_an_artifact_of_a_job_that_failed_is_not_read(
-    service, step_environment, make_result, report
-):
+def test_the_artifact_of_a_failed_job_is_ignored(service, step_environment, make_result, report):
     step_environment["CPU_RESULT"] = "failure"
     report(make_result())
     assert "## Not graded" in service.comments_on(7)[0]
     assert service.check_runs[0]["conclusion"] == "neutral"
 
 
-def test_a_check_run_that_is_refused_does_not_cost_the_comment(
+def test_the_comment_is_written_even_if_the_check_run_is_refused(
     service, step_environment, make_result, report
 ):
     service.tokens["t"] = {"pull-requests": "write"}
@@ -369,7 +367,9 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
-def test_files_of_another_commit_are_not_reported_on(service, collected_folder, report):
+def test_nothing_is_reported_if_the_files_are_from_another_commit(
+    service, collected_folder, report
+):
     (collected_folder / "collected.json").write_text(
         COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json()
     )
@@ -399,7 +399,7 @@ main()
 """
 
 
-def test_the_job_that_reports_needs_no_more_than_it_installs() -> None:
+def test_the_report_job_imports_only_packages_that_it_installs() -> None:
     workflow = (REPOSITORY / ".github" / "workflows" / "grade.yml").read_text()
     assert (
         "install --quiet --constraint constraints.txt pydantic PyYAML rich ruamel.yaml typer "
@@ -431,13 +431,15 @@ VERDICTS = {
     VERDICTS.values(),
     ids=VERDICTS,
 )
-def test_the_verdict_is_the_score_and_whether_all_checks_pass(make_result, cpu, gpu, expected):
+def test_the_verdict_contains_the_score_and_whether_all_checks_pass(
+    make_result, cpu, gpu, expected
+):
     """A check that only a GPU runs gives no points, but it must not fail."""
     on_gpu = [on_a_gpu(make_result(), outcome=gpu, score=0, max_score=0)] if gpu else NO_GPU
     assert verdict([make_result(*cpu)], on_gpu, frozenset()) == expected
 
 
-def test_an_exercise_that_is_not_started_does_not_fail(make_result):
+def test_an_exercise_that_was_not_started_does_not_fail_the_verdict(make_result):
     results = [make_result(*["missing"] * 4)]
     assert verdict(results, NO_GPU, ONLY_EXERCISE) == ("success", "0 / 4")
     assert verdict(results, NO_GPU, {("medians", "running_mean")}) == ("failure", "0 / 4")
@@ -456,14 +458,14 @@ NOTHING_STARTED = (
         ("success", NOTHING_STARTED, "Nothing is started"),
     ],
 )
-def test_a_run_without_results_is_neutral_and_says_what_is_next(tiny, ended, text, title):
+def test_a_run_without_results_is_neutral_and_explains_why(tiny, ended, text, title):
     run = run_of("Grading", ended, Artifact() if ended == "success" else None)
     assert verdict(run, NO_GPU, frozenset()) == ("neutral", title)
     report_text = body(tiny, run, NO_GPU, (), frozenset(), "0" * 40)
     assert report_text == f"{text}\n\n**On a GPU:** {NO_GPU}"
 
 
-def test_a_long_comment_keeps_its_tables_and_no_line_of_a_student(tiny, make_result):
+def test_a_long_comment_keeps_its_tables_and_drops_student_text(tiny, make_result):
     results = [
         make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)
     ]
@@ -544,7 +546,7 @@ def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
     return annotations
 
 
-def test_an_annotation_says_what_a_terminal_says(make_result, annotate):
+def test_an_annotation_contains_the_text_that_the_terminal_shows(make_result, annotate):
     evidence = "raised NameError on line 9: a name is used that has no value there"
     passes = f"{'3 checks pass':<64}       3 / 3"
     assert annotate(make_result("error", evidence=evidence)) == [
@@ -578,7 +580,7 @@ LINES = {
     LINES.values(),
     ids=LINES,
 )
-def test_an_annotation_stands_on_the_line_that_is_wrong(
+def test_an_annotation_is_placed_on_the_wrong_line(
     make_result, annotate, evidence, proved, text, line
 ):
     """Without such a line, it stands on the definition that the exercise asks for."""
@@ -594,7 +596,9 @@ def test_right_attempts_and_untouched_stubs_have_no_annotation(tiny, make_result
     assert line_annotations(tiny, Artifact(results=(make_result("error"),)), Path()) == []
 
 
-def test_an_annotation_of_a_notebook_stands_in_its_file(tiny, make_result, annotate, tmp_path):
+def test_a_notebook_annotation_points_to_a_line_of_the_ipynb_file(
+    tiny, make_result, annotate, tmp_path
+):
     notebook = jupytext.read(tiny.root / "exercises" / "averages" / NOTEBOOK)
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
     cell.source = (
@@ -620,16 +624,14 @@ def test_an_annotation_of_a_notebook_stands_in_its_file(tiny, make_result, annot
     assert '"def running_mean(x):\\n"' in text.splitlines()[line_of("wrong") - 1]
 
 
-def test_a_notebook_of_brackets_still_has_its_annotation(make_result, annotate):
+def test_an_unreadable_notebook_still_has_an_annotation(make_result, annotate):
     """It once ended the whole report: neither a comment nor a check run was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
     (annotation,) = annotate(result, '{"cells":\n' + "[" * 200_000, NOTEBOOK)
     assert annotation["start_line"] == 1
 
 
-def test_an_annotation_is_printable_and_short_and_has_no_points_if_not_graded(
-    make_result, annotate
-):
+def test_an_annotation_is_printable_and_short(make_result, annotate):
     evidence = "a\x1b[31m\u202eb\n::error::x" + "y" * 9000
     (annotation,) = annotate(make_result("failed", evidence=evidence))
     message = annotation["message"]

@@ -47,7 +47,9 @@ def nbgrader_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
 
 
-def test_feedback_comes_back_to_the_student(nbgrader_course, tmp_path, nbgrader, run_course):
+def test_feedback_reaches_the_student_through_the_exchange(
+    nbgrader_course, tmp_path, nbgrader, run_course
+):
     """First the pages of nbgrader's own command, then those of `course feedback`.
 
     Another account leaves links and a forged time in the exchange.
@@ -99,13 +101,15 @@ def test_feedback_comes_back_to_the_student(nbgrader_course, tmp_path, nbgrader,
     assert "A page of our own." in returned_page()
 
 
-def test_a_hand_in_that_is_gone_does_not_end_the_collection(tmp_path: Path) -> None:
+def test_a_submission_that_disappears_does_not_stop_the_collection(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     Collect(coursedir=CourseDirectory()).do_copy(str(tmp_path / "gone"), str(copy))
     assert not copy.exists()
 
 
-def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(nbgrader_course, tmp_path, nbgrader):
+def test_an_assignment_outside_the_course_is_graded_by_nbgrader_alone(
+    nbgrader_course, tmp_path, nbgrader
+):
     """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks,
     for a kernel starts for each.
     """
@@ -125,7 +129,7 @@ def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(nbgrader_course, 
     assert list((nbgrader_course / "feedback" / "ada" / "ps1").glob("*.html"))
 
 
-def test_a_fault_of_the_grader_waits_for_a_human_and_fails_the_command(tmp_path, nbgrader):
+def test_a_grader_failure_leaves_no_score_and_fails_the_command(tmp_path, nbgrader):
     course = copy_for_nbgrader(TINY, tmp_path / "course")
     folder = course / "submitted" / "ada" / "averages"
     folder.mkdir(parents=True)
@@ -152,7 +156,7 @@ def test_a_fault_of_the_grader_waits_for_a_human_and_fails_the_command(tmp_path,
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
-def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
+def test_generate_assignment_releases_the_same_bytes_as_this_repository(
     tmp_path: Path, nbgrader, assignment: str
 ) -> None:
     """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties
@@ -170,7 +174,7 @@ def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(
     assert "recording" not in log
 
 
-def test_files_beside_the_source_stay_and_a_figure_goes_to_the_feedback(own_class, nbgrader):
+def test_generate_assignment_keeps_data_files_and_copies_figures(own_class, nbgrader):
     folder, figure = own_class / "source" / "averages", f"averages/figures/{STEM}.svg"
     for path in (folder / "data" / "numbers.csv", folder / "02_gone.py"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +201,7 @@ TABLES = {
 }
 
 
-def test_a_gradebook_holds_the_same_cells_whoever_makes_it(trap_class, tiny, tmp_path):
+def test_our_gradebook_has_the_same_cells_as_nbgraders(trap_class, tiny, tmp_path):
     with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'gradebook.db'}"):
         pass
     for name, query in TABLES.items():
@@ -277,13 +281,13 @@ def autograded(folder: Path, student: str) -> Path:
     return folder / "autograded" / student / "averages" / f"{STEM}.ipynb"
 
 
-def test_every_student_gets_the_points_that_the_box_gives(trap_class):
+def test_every_student_has_the_expected_points(trap_class):
     expected = [(student, points, 4) for student, (points, _) in sorted(CLASS.items())]
     assert gradebook_rows(trap_class, SCORES) == expected
     assert gradebook_rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
 
 
-def test_no_trap_stops_nbgrader_or_makes_it_complain(trap_class):
+def test_autograde_logs_no_unexpected_warnings(trap_class):
     log = (trap_class / "autograde.log").read_text()
     assert "Traceback" not in log
     complaints = [line for line in log.splitlines() if re.search("WARNING|ERROR", line)]
@@ -302,7 +306,7 @@ def cells_by_id(notebook: Path) -> list[tuple[str, dict]]:
     return sorted(((fields["grade_id"], cell) for fields, cell in metadata if fields), key=str)
 
 
-def test_every_graded_cell_stands_there_once_as_it_was_released(trap_class):
+def test_autograded_notebooks_have_every_released_cell_once(trap_class):
     released = cells_by_id(trap_class / "exercises" / "averages" / f"{STEM}.ipynb")
     for student in CLASS:
         for (id_, cell), expected in zip(
@@ -313,7 +317,7 @@ def test_every_graded_cell_stands_there_once_as_it_was_released(trap_class):
             assert is_solution or cell["source"] == expected[1]["source"], student
 
 
-def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:
+def test_only_exercise_files_are_copied_for_autograding_and_feedback(trap_class: Path) -> None:
     for step in ("autograded", "feedback"):
         names = {path.name for path in (trap_class / step).rglob("*") if path.is_file()}
         assert names <= {
@@ -335,7 +339,7 @@ def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> 
     assert "(isolation: namespaces)" in page
 
 
-def test_no_page_and_no_notebook_shows_hidden_source(trap_class):
+def test_feedback_and_notebooks_never_show_hidden_source(trap_class):
     hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
     lines = {" ".join(line.split()) for path in hidden for line in path.read_text().splitlines()}
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
@@ -360,14 +364,12 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class):
         ("stub_and_notebook", "All checks passed. (isolation: namespaces)"),
     ],
 )
-def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
-    trap_class, student, says
-):
+def test_the_comment_and_the_page_explain_unusual_submissions(trap_class, student, says):
     assert says in stored_comment(trap_class, student)
     assert says in text_of(trap_class, student)
 
 
-def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_an_image(
+def test_the_feedback_page_escapes_html_written_by_students(
     trap_class: Path,
 ) -> None:
     page, text = (
@@ -399,7 +401,7 @@ def ours(once: Callable, trap_class: Path) -> Path:
 
 
 @pytest.mark.parametrize("query", [CELLS, COMMENTS], ids=["scores", "comments"])
-def test_both_ways_give_every_cell_of_every_student_the_same(
+def test_course_grade_and_nbgrader_fill_the_same_gradebook(
     ours: Path, trap_class: Path, query: str
 ) -> None:
     assert gradebook_rows(ours, query) == gradebook_rows(trap_class, query)
@@ -463,7 +465,7 @@ def graded_class(once: Callable, nbgrader: Callable) -> Path:
     return once("decided", through)
 
 
-def test_nbgraders_own_commands_apply_the_decisions_and_one_penalty(graded_class):
+def test_nbgrader_commands_apply_overrides_and_a_single_late_penalty(graded_class):
     assert gradebook_points(book_at(graded_class / "gradebook.db")) == DECIDED
     with (graded_class / "grades.csv").open(newline="") as table:
         (late,) = [row for row in csv.DictReader(table) if row["student_id"] == "late"]
@@ -483,11 +485,13 @@ def test_nbgraders_own_commands_apply_the_decisions_and_one_penalty(graded_class
         ("unknown", "handed in at an unknown time: not counted as late"),
     ],
 )
-def test_the_feedback_page_says_which_rule_applied(graded_class, student, rule):
+def test_the_feedback_page_names_the_rule_that_changed_the_score(graded_class, student, rule):
     assert rule in page_of(graded_class, student)
 
 
-def test_course_grade_fills_a_gradebook_with_the_same(graded_class, tmp_path, run_course):
+def test_course_grade_writes_the_same_final_scores_to_a_gradebook(
+    graded_class, tmp_path, run_course
+):
     url = f"sqlite:///{tmp_path / 'other.db'}"
     command = ["grade", "submitted", "--out", tmp_path / "out", "--gradebook", url]
     completed = run_course(*command, cwd=graded_class)

@@ -155,7 +155,7 @@ def written_comment(book: Gradebook, student: str) -> str:
     return book.find_comment("running_mean-2", *NOTEBOOK, student).comment
 
 
-def test_scores_and_comments_stand_once_where_nbgrader_looks_for_them(tiny, url, book):
+def test_a_second_run_updates_scores_and_comments_in_place(tiny, url, book):
     write_to_gradebook(tiny, url, running_mean_result("ada"), running_mean_result("ben"))
     old_counts = counts(book())
     write_to_gradebook(
@@ -186,7 +186,7 @@ def test_scores_and_comments_stand_once_where_nbgrader_looks_for_them(tiny, url,
     assert written_comment(gradebook, "ada").strip() == expected
 
 
-def test_entries_by_hand_stay(tiny, url, book):
+def test_manual_scores_and_comments_are_kept(tiny, url, book):
     write_to_gradebook(tiny, url, running_mean_result("ada"))
     edited = book()
     grade = edited.find_grade(*VALUES, "ada")
@@ -198,7 +198,7 @@ def test_entries_by_hand_stay(tiny, url, book):
     assert written_comment(book(), "ada") == "Talk to me."
 
 
-def test_a_run_that_dies_writes_nothing_of_its_last_student(tiny, url, book, monkeypatch):
+def test_an_interrupted_run_writes_nothing_for_its_last_student(tiny, url, book, monkeypatch):
     def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
@@ -220,7 +220,7 @@ def released(tiny_copy: Path) -> Path:
     return tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
 
 
-def test_cells_do_not_change_below_submissions(tiny_copy, released, url, book):
+def test_changed_cells_are_refused_if_submissions_exist(tiny_copy, released, url, book):
     write_to_gradebook(load_course(tiny_copy), url, running_mean_result("ada", 1))
     old_counts = counts(book())
     text = released.read_text()
@@ -242,7 +242,7 @@ def set_points(released: Path, points: dict[str, float]) -> None:
     released.write_text(json.dumps(notebook))
 
 
-def test_points_that_moved_between_checks_are_written_as_they_are_or_not_at_all(
+def test_scores_are_refused_until_cells_and_checks_have_the_same_points(
     tiny_copy, released, url, book
 ):
     """Once a cell's old points cut off a higher score, and 3.5 of 4 stood for 4."""
@@ -271,7 +271,7 @@ def waiting(book: Gradebook, student: str) -> list[bool]:
     return [grade.needs_manual_grade and grade.auto_score is None for grade in grades]
 
 
-def test_a_result_that_is_not_graded_waits_for_a_human(tiny, url, book):
+def test_a_result_without_a_score_waits_for_manual_grading(tiny, url, book):
     write_to_gradebook(tiny, url, running_mean_result("ada", 1))
     write_to_gradebook(tiny, url, running_mean_result("ada", None))
     (ada,) = read_gradebook(tiny, url)
@@ -290,7 +290,7 @@ def test_a_result_that_is_not_graded_waits_for_a_human(tiny, url, book):
 
 
 @pytest.mark.parametrize("row", ["assignment: averages", "exercise: running_mean"])
-def test_an_excuse_has_no_points(tiny_copy, url, book, row):
+def test_an_excused_student_has_no_points(tiny_copy, url, book, row):
     (tiny_copy / "overrides.yaml").write_text(
         f"- {{student: ada, {row}, excused: true, by: Dr. X}}\n"
     )
@@ -344,7 +344,7 @@ def write_late_results(tiny_copy: Path, url: str) -> Callable[..., None]:
     return write_late
 
 
-def test_a_due_date_that_is_removed_takes_its_penalty_with_it(write_late_results, book):
+def test_removing_a_due_date_removes_its_late_penalty(write_late_results, book):
     write_late_results("ada", "ben", is_dated=True)
     assert gradebook_points(book()) == {"ada": 2, "ben": 2}
     assert "1 day late" in written_comment(book(), "ada")
@@ -358,7 +358,7 @@ def test_a_due_date_that_is_removed_takes_its_penalty_with_it(write_late_results
     assert gradebook_points(book()) == {"ada": 4, "ben": 4}
 
 
-def test_a_penalty_of_nbgraders_own_due_date_stays(write_late_results, book):
+def test_a_late_penalty_from_a_due_date_set_in_nbgrader_is_kept(write_late_results, book):
     write_late_results("ada", is_dated=True)
     write_late_results("ada")
     edited = book()
@@ -374,7 +374,7 @@ def test_a_penalty_of_nbgraders_own_due_date_stays(write_late_results, book):
 @pytest.mark.parametrize(
     ("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)]
 )
-def test_a_score_by_hand_that_is_no_number_of_points_is_an_error(tiny, url, book, column, points):
+def test_an_impossible_manual_score_is_an_error(tiny, url, book, column, points):
     write_to_gradebook(tiny, url, running_mean_result("ada"))
     edited = book()
     setattr(edited.find_grade(*VALUES, "ada"), column, points)
@@ -398,7 +398,7 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_an_error(tiny, url, book
         ("oracle://somewhere/none", "No module named|Can't load plugin"),
     ],
 )
-def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(
+def test_a_database_that_cannot_be_opened_is_reported_in_one_line(
     tiny: Course, bad: str, says: str
 ) -> None:
     with pytest.raises(CourseFault, match=says) as raised:
@@ -427,7 +427,7 @@ CELL_SCORES = {
     CELL_SCORES.values(),
     ids=CELL_SCORES,
 )
-def test_the_scores_of_the_cells_add_up_to_what_counts(score, rule, excused, cells, late):
+def test_cell_scores_add_up_to_the_final_score(score, rule, excused, cells, late):
     """1 of 1, 1 of 1 and 0 of 2 points; the other exercises of an excused student have 5 of 10."""
     checks = make.check("shape", 1), make.check("split", 1), make.check("merge", 0, 2)
     adjustments = (Adjustment(rule=rule, words="", before=2, after=score),) if rule else ()

@@ -77,7 +77,7 @@ def push_and_collect(
     return collect_commit
 
 
-def test_only_the_exercise_files_are_asked_for(tiny, service, push_and_collect, tmp_path):
+def test_only_changed_exercise_files_are_downloaded(tiny, service, push_and_collect, tmp_path):
     released = (tiny.root / NOTEBOOK).read_bytes()
 
     def add_files(work: Path) -> None:
@@ -101,7 +101,7 @@ def test_only_the_exercise_files_are_asked_for(tiny, service, push_and_collect, 
     assert endpoints == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
 
-def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(push_and_collect, tmp_path):
+def test_a_collected_file_keeps_its_bytes_and_is_not_executable(push_and_collect, tmp_path):
     odd = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n" + os.urandom(1024 * 1024 - 18)
 
     def program(work: Path) -> None:
@@ -135,7 +135,7 @@ def make_folder(path: Path) -> None:
     ],
     ids=["a link", "a submodule", "a folder", "one byte too many"],
 )
-def test_only_small_regular_files_are_taken(service, push_and_collect, tmp_path, make, problem):
+def test_only_small_regular_files_are_collected(service, push_and_collect, tmp_path, make, problem):
     collected = push_and_collect(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
     assert collected.refused == (f"{SCRIPT} is {problem}",)
     names = content(tmp_path / "out").keys()
@@ -184,7 +184,7 @@ TREES = [
 
 
 @pytest.mark.parametrize("answer", TREES)
-def test_an_answer_that_is_no_tree_is_an_error(push_and_collect, monkeypatch, answer):
+def test_a_malformed_git_tree_is_an_error(push_and_collect, monkeypatch, answer):
     monkeypatch.setattr(Api, "call", lambda *_: answer)
     with pytest.raises(ServiceError, match=r"is malformed\. Next"):
         push_and_collect()
@@ -193,7 +193,7 @@ def test_an_answer_that_is_no_tree_is_an_error(push_and_collect, monkeypatch, an
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}']
 )
-def test_a_folder_that_collect_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_folder_not_written_by_collect_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "collected.json").write_text(text)
     with pytest.raises(CourseFault, match="holds no collected pull request"):
         read_collected(tmp_path)
@@ -207,7 +207,7 @@ def api(service: Service) -> Api:
     return Api(f"{service.address}/api/", "t", ASKED.repository)
 
 
-def test_the_comment_is_found_again_among_hundreds_and_nobody_elses_is_touched(service, api):
+def test_only_our_own_comment_is_updated_among_hundreds(service, api):
     service.say(7, f"{MARK}\nmine, and forged", "mallory")
     service.say(7, f"quoted: {MARK}", BOT)
     service.say(8, f"{MARK}\nof another pull request", BOT)
@@ -224,7 +224,7 @@ def test_the_comment_is_found_again_among_hundreds_and_nobody_elses_is_touched(s
 
 
 @pytest.mark.parametrize("status", [403, 429, 502, 503])
-def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(service, api, status):
+def test_a_temporary_refusal_is_retried(service, api, status):
     service.refuses = [(status, {"Retry-After": "0"}, "")]
     write_comment(api, ASKED, "4 / 4")
     assert service.comments_on(7) == [f"{MARK}\n4 / 4"]
@@ -245,14 +245,14 @@ LIMITED = "the service's rate limit is reached"
         (200, {}, "no JSON", "had no answer"),
     ],
 )
-def test_a_refusal_that_lasts_is_an_error(service, api, status, headers, message, says):
+def test_a_permanent_refusal_is_an_error(service, api, status, headers, message, says):
     service.refuses = [(status, {"Retry-After": "0", **headers}, message)] * 3
     with pytest.raises(ServiceError, match=says):
         write_comment(api, ASKED, "x")
     assert service.comments == []
 
 
-def test_an_answer_that_is_too_large_is_an_error(service, api, monkeypatch) -> None:
+def test_a_response_that_is_too_large_is_an_error(service, api, monkeypatch) -> None:
     service.say(7, "x" * 2**20, "ben")
     monkeypatch.setattr(read_pull_request, "MOST_BYTES", 2**20)
     says = "was answered with more than 1,048,576 bytes. Next: look at the service's status page"
@@ -260,7 +260,7 @@ def test_an_answer_that_is_too_large_is_an_error(service, api, monkeypatch) -> N
         write_comment(api, ASKED, "x")
 
 
-def test_a_service_that_does_not_answer_is_an_error() -> None:
+def test_a_service_that_does_not_respond_is_an_error() -> None:
     with pytest.raises(ServiceError, match="had no answer"):
         write_comment(Api("http://127.0.0.1:9/api", "t", ASKED.repository), ASKED, "x")
 
@@ -292,13 +292,13 @@ def event_environment(service: Service, tmp_path: Path) -> Callable[[object], di
     return with_event
 
 
-def test_the_event_names_the_pull_request(event_environment):
+def test_the_pull_request_is_read_from_the_event(event_environment):
     assert pull_request(event_environment(event())) == PullRequest(
         repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1"
     )
 
 
-def test_the_service_names_the_student_of_a_dispatch(service, event_environment):
+def test_for_a_dispatch_the_service_names_commit_and_student(service, event_environment):
     service.tokens["t"] = {"pull-requests": "read"}
     service.heads[7], service.authors[7] = "b" * 40, "ben"
     payload = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
@@ -320,7 +320,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("payload", EVENTS.values(), ids=EVENTS)
-def test_another_event_is_refused_without_a_request(service, event_environment, payload):
+def test_an_invalid_event_is_refused_without_a_request(service, event_environment, payload):
     fault = r"the event is not that of a pull request\. Next: look at the `on:`"
     with pytest.raises(CourseFault, match=fault):
         pull_request(event_environment(payload))
@@ -328,6 +328,6 @@ def test_another_event_is_refused_without_a_request(service, event_environment, 
 
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", "", "..", "a/b", "a\nb", "-x", "a" * 65])
-def test_an_account_that_no_student_can_have_is_not_graded(event_environment, login):
+def test_an_account_name_that_no_student_can_have_is_refused(event_environment, login):
     with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
         pull_request(event_environment(event(user={"login": login})))

@@ -200,7 +200,7 @@ def remark(school: School) -> dict[str, Any]:
     return annotation
 
 
-def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
+def test_each_push_is_graded_and_replaces_the_comment(
     school: School,
 ) -> None:
     school.variables["GPU_RUNNER"] = "gpu-box"
@@ -237,7 +237,7 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(
     assert "You divided by the length of x everywhere." in remark(school)["message"]
 
 
-def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
+def test_a_notebook_in_a_fork_is_graded(school: School) -> None:
     notebook = jupytext.read(TINY / NOTEBOOK)
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
     cell.source = WRONG.replace("x[: t + 1].sum()", "x[: t + 1].summ()")
@@ -249,7 +249,7 @@ def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
     assert ".summ()" in text.splitlines()[remark(school)["start_line"] - 1]
 
 
-def test_editing_the_workflow_and_the_grader_changes_nothing(
+def test_edits_to_the_workflow_and_the_grader_have_no_effect(
     school: School, tmp_path: Path
 ) -> None:
     ran = tmp_path / "ran"
@@ -317,7 +317,7 @@ def running_mean(x):
 """
 
 
-def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
+def test_a_hostile_attempt_obtains_no_secrets_and_injects_no_text(school: School) -> None:
     school.variables["GPU_RUNNER"] = "gpu-box"
     port = school.service.address.rsplit(":", 1)[1]
     source = HOSTILE.replace("PORT", port).replace("FOLDER", str(school.folder))
@@ -382,9 +382,7 @@ LACKING: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] 
 
 
 @pytest.mark.parametrize(("set_up", "failed", "says"), LACKING.values(), ids=LACKING)
-def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
-    school, set_up, failed, says
-):
+def test_a_failed_setup_step_is_reported_to_the_student(school, set_up, failed, says):
     event = school.pull_request(6, {SCRIPT: RIGHT})
     set_up(school, event)
     jobs = school.run(event)
@@ -398,7 +396,7 @@ def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
 @pytest.mark.parametrize(
     ("grading", "login"), [("", "ada"), ("on", "updates[bot]")], ids=["grading is not on", "a bot"]
 )
-def test_where_nothing_is_to_be_graded_nothing_runs(
+def test_no_job_runs_for_a_bot_or_with_grading_off(
     school: School, grading: str, login: str
 ) -> None:
     school.variables["GRADING"] = grading
@@ -407,13 +405,13 @@ def test_where_nothing_is_to_be_graded_nothing_runs(
     assert school.service.requests == []
 
 
-def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> None:
+def test_a_pull_request_without_an_attempt_is_not_graded(school: School) -> None:
     assert_ended(school.run(school.pull_request(5, {"notes.md": "Soon.\n"})))
     assert comment(school, 5).startswith("## Nothing is started\n")
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
 
-def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(
+def test_a_merged_attempt_is_graded_without_the_unapproved_gpu_run(
     school: School,
 ) -> None:
     """Only the private course knows the stubs: what the class repository's branch holds may be
@@ -431,7 +429,7 @@ def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_appro
     assert remark(school)["path"] == SCRIPT
 
 
-def test_a_dispatch_grades_the_newest_commit_of_a_pull_request_again(school: School) -> None:
+def test_a_dispatch_grades_the_newest_commit(school: School) -> None:
     school.pull_request(14, {SCRIPT: WRONG})
     school.pull_request(14, {SCRIPT: RIGHT})  # the newest, whose own run never was
     school.pull_request(15, {SCRIPT: WRONG}, login="ben", fork=True)

@@ -80,7 +80,7 @@ def _step(step: Mapping[str, Any]) -> Iterator[str]:
         yield "logic in a script"
 
 
-def test_every_rule_holds_for_every_workflow() -> None:
+def test_every_workflow_follows_every_rule() -> None:
     assert {path.name for path in WORKFLOWS.iterdir()} == RIGHTS.keys()
     for name in RIGHTS:
         assert list(broken_rules(name, read_workflow(name))) == []
@@ -150,7 +150,7 @@ BREACHES = {
 
 
 @pytest.mark.parametrize(("old", "new", "problem"), BREACHES.values(), ids=BREACHES)
-def test_each_rule_can_be_broken(old: str, new: str, problem: str) -> None:
+def test_each_rule_detects_its_violation(old: str, new: str, problem: str) -> None:
     text = read_workflow("grade.yml")
     assert old in text
     problems = "\n".join(broken_rules("grade.yml", text.replace(old, new, 1)))
@@ -158,7 +158,7 @@ def test_each_rule_can_be_broken(old: str, new: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("pin", ["actions/checkout@v6", f"a/b@{'0' * 40}", "./local", "docker://x"])
-def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: str) -> None:
+def test_an_action_needs_a_commit_hash_and_a_release_comment(pin: str) -> None:
     (problem,) = broken_rules("ci.yml", f"permissions: {{}}\nuses: {pin}\njobs: {{}}")
     assert problem == f"not pinned: uses: {pin}"
 
@@ -169,7 +169,7 @@ def grade_workflow() -> Workflow:
     return load_workflow(read_workflow("grade.yml"))
 
 
-def test_the_official_grading_is_that_of_the_base_branch(grade_workflow: Workflow) -> None:
+def test_grading_checks_out_only_trusted_branches(grade_workflow: Workflow) -> None:
     assert list(grade_workflow["on"]) == ["pull_request_target", "workflow_dispatch"]
     # a draft is, once
     assert grade_workflow["on"]["pull_request_target"]["types"] == [
@@ -197,7 +197,7 @@ def test_a_new_run_replaces_a_run_of_the_same_pull_request(grade_workflow: Workf
     assert [job["concurrency"]["group"] for job in jobs] == expected
 
 
-def test_one_attempt_at_a_time_has_the_gpu_and_none_waits_for_an_approval(
+def test_gpu_runs_are_queued_only_after_their_approval(
     grade_workflow: Workflow,
 ) -> None:
     cpu, approval, gpu = (grade_workflow["jobs"][name] for name in ("cpu", "approval", "gpu"))
