@@ -1,6 +1,7 @@
-"""Fixtures: nbgrader's commands as a person runs them, and a class that sets traps for nbgrader.
+"""Fixtures for nbgrader and for pull requests.
 
-nbgrader takes seconds to start. So the class is graded once, for all tests and all workers.
+The "trap class" contains submissions that are known to cause problems for nbgrader. nbgrader takes
+seconds to start. Therefore that class is graded once for all tests and all pytest workers.
 """
 
 import importlib.util
@@ -20,29 +21,32 @@ from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in_class
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
-# to import it takes every worker of pytest's a second
+# importing nbgrader only to check for it would cost every pytest worker a second
 if importlib.util.find_spec("nbgrader") is None:
     pytest.skip("nbgrader is not installed", allow_module_level=True)
 
 
-Done = subprocess.CompletedProcess[str]
-Nbgrader = Callable[..., Done]
+CompletedRun = subprocess.CompletedProcess[str]
+Nbgrader = Callable[..., CompletedRun]
 
 
 @pytest.fixture(scope="session")
 def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
-    """Run an nbgrader command in a folder, without the user's Jupyter or an active environment."""
+    """Return a function that runs an nbgrader command in a folder, without the user's settings."""
     home = tmp_path_factory.mktemp("home")
 
-    def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
-        ours = {
+    def run(folder: Path, *arguments: str | Path, check: bool = True) -> CompletedRun:
+        variables = {
             "HOME": str(home),
             "PATH": os.defpath,
             "PYTHONPATH": str(REPOSITORY),
             "COLUMNS": "200",
         }
         completed = run_warm(
-            "nbgrader", [str(argument) for argument in arguments], folder, {**os.environ, **ours}
+            "nbgrader",
+            [str(argument) for argument in arguments],
+            folder,
+            {**os.environ, **variables},
         )
         if check:
             assert completed.returncode == 0, completed.stdout + completed.stderr
@@ -53,9 +57,9 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
 
 @pytest.fixture(scope="session")
 def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
-    """The class of `hand_in` after nbgrader's own commands. Read only: all workers share it."""
+    """Return the trap class after autograding and feedback. Read only: all workers share it."""
 
-    def through(folder: Path) -> None:
+    def run_nbgrader(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
         hand_in_class(folder / "submitted")
         original = make.content(folder / "submitted")
@@ -65,14 +69,14 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         )
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
         nbgrader(folder, "generate_feedback", "averages")
-        assert make.content(folder / "submitted") == original  # what students handed in is theirs
+        assert make.content(folder / "submitted") == original, "changed"
 
-    return once("trap_class", through)
+    return once("trap_class", run_nbgrader)
 
 
 @pytest.fixture
-def own_class(trap_class: Path, tmp_path: Path) -> Path:
-    """A copy of it to run commands in."""
+def trap_class_copy(trap_class: Path, tmp_path: Path) -> Path:
+    """Return a copy of the trap class that a test may change."""
     return shutil.copytree(trap_class, tmp_path / "own_class")
 
 
@@ -82,14 +86,17 @@ PASSED: list[Outcome] = ["passed"] * 4
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """The hosting service, with no repository yet."""
+    """Return a running stand-in for the hosting service, without repositories."""
     with Service(tmp_path / "repositories") as opened:
         yield opened
 
 
 @pytest.fixture
 def make_result() -> MakeResult:
-    """A result of the tiny course's four checks, a point each."""
+    """Return a function that makes a result of four checks, one point each.
+
+    Its arguments are the outcomes of the first checks; the remaining checks pass.
+    """
 
     def build_result(*outcomes: Outcome, evidence: str = "", **fields: Any) -> Result:
         checks = []

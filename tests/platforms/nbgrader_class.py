@@ -1,4 +1,4 @@
-"""A class whose notebooks set nbgrader's traps, and the tiny course as an instructor has it."""
+"""The trap class: submissions that are known to cause problems for nbgrader."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ STEM, WRONG = "01_running_mean", ANSWERS["ben"]
 
 
 def copy_for_nbgrader(source: Path, target: Path) -> Path:
-    """Copy a course as an instructor has it, nbgrader's configuration among it."""
+    """Copy an instructor's course, and add nbgrader's configuration."""
     for name in ("solutions", "exercises", "grader"):
         shutil.copytree(source / name, target / name, ignore=NOT_OF_THE_COURSE)
     for path in (source / "course.yaml", REPOSITORY / "nbgrader_config.py"):
@@ -22,7 +22,7 @@ def copy_for_nbgrader(source: Path, target: Path) -> Path:
 
 
 def filled_notebook(source: str) -> dict:
-    """The released notebook with this in its solution cell."""
+    """Return the released notebook with this source in its solution cell."""
     notebook = json.loads(
         (TINY / "exercises" / "averages" / f"{STEM}.ipynb").read_text(encoding="utf-8")
     )
@@ -33,10 +33,12 @@ def filled_notebook(source: str) -> dict:
 
 
 def graded_cells(notebook: dict) -> list[dict]:
+    """Return the cells that give points."""
     return [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("points")]
 
 
 def edited_notebook() -> dict:
+    """Return a right notebook whose graded cells contain other code."""
     notebook = filled_notebook(RIGHT)
     for cell in graded_cells(notebook):
         cell["source"], cell["metadata"]["editable"] = "mine = 'now'", True
@@ -44,6 +46,7 @@ def edited_notebook() -> dict:
 
 
 def without_graded() -> dict:
+    """Return a right notebook without its graded cells."""
     notebook = filled_notebook(RIGHT)
     return {
         **notebook,
@@ -52,8 +55,10 @@ def without_graded() -> dict:
 
 
 def tampered_notebook() -> dict:
-    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are
-    not to run.
+    """Return a wrong notebook that tries to get full marks.
+
+    Its graded cells are copied, give 100 points, run one check only, and show full marks as
+    outputs. All cells are tagged not to be executed.
     """
     notebook = filled_notebook(WRONG)
     for cell in notebook["cells"]:
@@ -68,6 +73,7 @@ def tampered_notebook() -> dict:
 
 
 def mislabelled_notebook() -> dict:
+    """Return a right notebook with invalid nbgrader metadata and another kernel."""
     notebook = filled_notebook(RIGHT)
     changes = [
         {"schema_version": 99},
@@ -85,13 +91,13 @@ def mislabelled_notebook() -> dict:
 
 
 def with_texts(source: str, *texts: str) -> dict:
-    """With Markdown cells before its own."""
+    """Return a filled notebook with these texts as Markdown cells before its own cells."""
     notebook = filled_notebook(source)
     cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
     return {**notebook, "cells": [*cells, *notebook["cells"]]}
 
 
-TORN = "cut \ud83d here"  # half of a surrogate pair, as JSON can hold it and no file
+TORN = "cut \ud83d here"  # half of a surrogate pair: valid in JSON, but not in UTF-8
 FENCES = "My note:\n```python\nif a < b: pass\n```\n[again](javascript:alert(4))"
 SCRIPTS = (
     "<script>alert(2)</script>",
@@ -106,7 +112,7 @@ NOISE = (
 NOISY = NOISE + RIGHT.replace("    assert", "    print('called', file=sys.stderr)\n    assert")
 STUB = (TINY / "exercises" / "averages" / f"{STEM}.py").read_text(encoding="utf-8")
 
-# student → (points, the files that were handed in)
+# student: (expected points, the submitted files by name)
 CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "right_script": (4, {f"{STEM}.py": RIGHT, "notes.md": "mine", "nested/helper.py": "x = 1\n"}),
     "wrong_notebook": (2, {f"{STEM}.ipynb": filled_notebook(WRONG)}),
@@ -128,6 +134,7 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
 
 
 def hand_in_class(submitted: Path) -> None:
+    """Write every submission of the class into this folder."""
     for student, (_, files) in CLASS.items():
         for name, content in files.items():
             path = submitted / student / "averages" / name
@@ -138,7 +145,7 @@ def hand_in_class(submitted: Path) -> None:
 
 
 def gradebook_points(gradebook: Any) -> dict[str, float]:
-    """Return the points that nbgrader's own pages and its export count: without the penalty."""
+    """Return each student's points after the late penalty, as nbgrader's own pages show them."""
     return {
         entry.student_id: round(entry.score - entry.late_submission_penalty, 9)
         for entry in gradebook.assignment_submissions("averages")

@@ -1,6 +1,4 @@
-"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback
-page, button by button.
-"""
+"""nbgrader's formgrader in a real browser: each button from the list of assignments to feedback."""
 
 import json
 import sqlite3
@@ -24,6 +22,7 @@ pytestmark = [
 ]
 
 RAN = "window.ran=1"
+# Markdown and HTML that would run a script or load a remote file if it were not escaped
 TRICKS = (
     f"[click](javascript:{RAN})",
     f'[click][there]\n\n[there]: javascript:{RAN} "x"',
@@ -39,12 +38,12 @@ TRICKS = (
 
 
 class Formgrader:
-    """The pages of one course, and what happens on them."""
+    """The formgrader pages of one course, operated through the browser."""
 
     def __init__(self, browser: Browser, address: str, course: Path) -> None:
-        """`address`: the server's."""
+        """Log the browser in to the Jupyter server at this address."""
         self.browser, self.address, self.course = browser, address, course
-        browser.open(f"{address}/api/status?token={TOKEN}")  # from now on the browser is logged in
+        browser.open(f"{address}/api/status?token={TOKEN}")  # sets a login cookie
 
     def open(self, page: str, shows: str) -> None:
         """Open a page, and wait for an element of it."""
@@ -52,7 +51,7 @@ class Formgrader:
         self.browser.until(f"document.querySelector({shows!r})")
 
     def press_button(self, page: str, button: str) -> None:
-        """Press a button of a page; the box that comes says that it went well."""
+        """Press a button of a page, and require that a dialog reports success."""
         self.open(page, button)
         self.browser.js(f"document.querySelector({button!r}).click()")
         assert self.browser.until("document.querySelector('.modal-title')?.innerText") == "Success"
@@ -65,9 +64,7 @@ class Formgrader:
         self.browser.until("window.saved")
 
     def open_submission(self, student: str) -> str:
-        """Open the page on which this student's notebook is graded by hand; the comment that stands
-        there.
-        """
+        """Open the page for manual grading of a student, and return the automatic comment."""
         query = """select submitted_notebook.id from submitted_notebook
             join submitted_assignment on submitted_notebook.assignment_id = \
 submitted_assignment.id where student_id = ?"""
@@ -77,7 +74,7 @@ submitted_assignment.id where student_id = ?"""
         return str(self.browser.until("document.querySelector('textarea.comment').placeholder"))
 
     def assert_inert(self, selector: str) -> None:
-        """Every trick is there as text, every link was clicked, and nothing came of it."""
+        """Check that every trick is shown as text, and that clicking every link has no effect."""
         text = str(self.browser.js(f"document.querySelector({selector!r}).textContent"))
         assert [trick for trick in TRICKS if trick not in text] == []
         location = self.browser.js("location.href.split('#')[0]")
@@ -90,10 +87,8 @@ submitted_assignment.id where student_id = ?"""
         assert [address for address in self.browser.requests if "tracker.example" in address] == []
 
 
-def tricky(notebook: dict) -> dict:
-    """The notebook with scripts and remote pictures in its cells' text, in code, and in an
-    output.
-    """
+def add_tricks(notebook: dict) -> dict:
+    """Add the tricks to a notebook, in Markdown, in code and in outputs, and return it."""
     output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
     quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
     cells = [*map(new_markdown_cell, TRICKS), *quoted]
@@ -104,11 +99,11 @@ def tricky(notebook: dict) -> dict:
 
 
 def test_formgrader_buttons_lead_from_the_listing_to_the_feedback(browser, tmp_path):
-    """In a course that nbgrader has never seen, with what two students handed in."""
+    """The course is new to nbgrader and has two submissions."""
     course = copy_for_nbgrader(TINY, tmp_path / "instructor" / "course")
     for student, notebook in {
         "ada": filled_notebook(WRONG),
-        "mallory": tricky(filled_notebook(WRONG)),
+        "mallory": add_tricks(filled_notebook(WRONG)),
     }.items():
         folder = course / "submitted" / student / "averages"
         folder.mkdir(parents=True)
@@ -121,7 +116,10 @@ def test_formgrader_buttons_lead_from_the_listing_to_the_feedback(browser, tmp_p
         assert browser.js("document.querySelector('td.name').innerText") == "averages"
         pages.press_button("manage_assignments", "td.assign a")
         assert (course / released).read_bytes() == (TINY / released).read_bytes()
-        for link in ("td.name a", "td.preview a"):  # its source, and what students get
+        for link in (
+            "td.name a",
+            "td.preview a",
+        ):  # the source and the preview
             pages.open("manage_assignments", link)
             url = str(browser.js(f"document.querySelector({link!r}).href"))
             with urllib.request.urlopen(f"{url}?token={TOKEN}") as answer:

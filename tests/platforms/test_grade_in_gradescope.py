@@ -1,6 +1,4 @@
-"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as
-Gradescope does it.
-"""
+"""The zip of `course release --gradescope`, unpacked and run as Gradescope does it."""
 
 import json
 import os
@@ -25,21 +23,23 @@ WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py")).read_byt
 
 pytestmark = pytest.mark.journey
 
-# What https://gradescope-autograders.readthedocs.io/en/latest/specs/ lists.
-OF_ALL = {*"score execution_time output output_format visibility stdout_visibility tests".split()}
-OF_A_TEST = {*"score max_score status name name_format number output output_format".split()}
+# The keys that https://gradescope-autograders.readthedocs.io/en/latest/specs/ allows.
+RESULT_KEYS = {
+    *"score execution_time output output_format visibility stdout_visibility tests".split()
+}
+TEST_KEYS = {*"score max_score status name name_format number output output_format".split()}
 
 
 @dataclass(frozen=True)
 class Container:
-    """Gradescope's folders, with a Python that finds what this test's has, and no network."""
+    """A stand-in for Gradescope's container: its folders and its programs, without a network."""
 
     root: Path
     programs: Path  # comes before all others on PATH
     zip: Path
 
     def unpack(self) -> None:
-        """As when the image is built: the zip to source/, run_autograder beside it."""
+        """Unpack the zip into source/ and copy run_autograder beside it, as an image build does."""
         for name in ("source", "submission", "results"):
             shutil.rmtree(self.root / name, ignore_errors=True)
             (self.root / name).mkdir(mode=0o755)
@@ -58,8 +58,11 @@ class Container:
     def grade(
         self, files: Mapping[str, bytes], has_bubblewrap: bool = True
     ) -> tuple[dict, subprocess.CompletedProcess[str]]:
-        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to
-        be found. Returns results.json.
+        """Submit files, run run_autograder, and return results.json and the completed process.
+
+        Args:
+            files: the content of each submitted file by name.
+            has_bubblewrap: False hides bubblewrap, by a PATH with bash alone.
         """
         metadata = {
             "id": 1,
@@ -87,20 +90,20 @@ class Container:
 
     @property
     def course(self) -> Path:
-        """The folder of the course in the container."""
+        """Return the folder of the course in the container."""
         return self.root / "source" / "course"
 
 
 @pytest.fixture(scope="module")
 def built_image() -> Iterator[Container]:
-    """The image, built once. It stands where every user may enter, as /autograder does."""
+    """Build the container once, in a folder that every user may enter, such as /autograder."""
     root = Path(tempfile.mkdtemp(prefix="autograder-"))
     root.chmod(0o755)
     course = copy_course(TINY, root / "tiny")
     (course / "overrides.yaml").write_text("- {student: zoe, exercise: running_mean, score: 1}\n")
     container = Container(root / "autograder", root / "programs", root / "autograder.zip")
     container.root.mkdir(mode=0o755)
-    _programs(container.programs)
+    write_programs(container.programs)
     run(*COURSE, "release", "--gradescope", container.zip, cwd=course).check_returncode()
     container.unpack()
     container.setup()
@@ -108,9 +111,11 @@ def built_image() -> Iterator[Container]:
     shutil.rmtree(root)
 
 
-def _programs(folder: Path) -> None:
-    """bash; an apt-get that installs nothing; a Python whose new environments find what this one
-    has.
+def write_programs(folder: Path) -> None:
+    """Write the programs of the container.
+
+    They are bash, an apt-get that installs nothing, and a Python whose new virtual environments
+    find the packages of the current one.
     """
     folder.mkdir(mode=0o755)
     (folder / "bash").symlink_to(shutil.which("bash") or "/bin/bash")
@@ -130,14 +135,17 @@ def _programs(folder: Path) -> None:
 
 @pytest.fixture
 def container(built_image: Container) -> Container:
-    """A fresh one, with nothing handed in."""
+    """Return the container in its initial state, with nothing submitted."""
     built_image.unpack()
     return built_image
 
 
 @pytest.fixture
 def is_root() -> None:
-    """Level user needs root, and an environment that another user may enter."""
+    """Skip the test unless it can start a process as another user.
+
+    This needs root, and an environment that another user may enter.
+    """
     if os.geteuid():
         pytest.skip("this is not root, which alone can start a process as another user")
     site = Path(sysconfig.get_path("purelib"))
@@ -149,10 +157,10 @@ def test_results_json_follows_the_gradescope_specification(container: Container)
     results, completed = container.grade({SCRIPT: WRONG})
     tests = results["tests"]
     assert (completed.returncode, completed.stderr) == (0, "")
-    assert results.keys() <= OF_ALL
+    assert results.keys() <= RESULT_KEYS
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
     for entry in tests:
-        assert entry.keys() == OF_A_TEST
+        assert entry.keys() == TEST_KEYS
         assert entry["status"] in ("passed", "failed")
         assert "running_mean" not in entry["name"]
     for entry in [results, *tests]:
@@ -172,9 +180,10 @@ DRAFTS = {
 }
 
 
+# row: (submitted files, score, phrases in the output)
 HAND_INS = {
-    "as a browser calls it": ({"running_mean (1).py": RIGHT}, 4, []),
-    "alone in folders": ({"a/b/solution.py": RIGHT}, 4, []),
+    "a name with a number added by a browser": ({"running_mean (1).py": RIGHT}, 4, []),
+    "a single script in nested folders": ({"a/b/solution.py": RIGHT}, 4, []),
     "the exercise's own file comes first": (
         DRAFTS,
         4,
@@ -185,12 +194,12 @@ HAND_INS = {
             "1 other file is no script and no notebook",
         ],
     ),
-    "what cannot be read": (
+    "a damaged zip": (
         {"work.zip": b"PK no zip"},
         None,
         ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"],
     ),
-    "nothing": ({}, 0, []),
+    "no file": ({}, 0, []),
     "a text of a word processor": (
         {"running_mean.docx": b"PK"},
         None,
@@ -210,12 +219,13 @@ def test_each_submitted_file_is_graded_or_reported(
     results, completed = container.grade(files)
     assert results.get("score") == score
     assert [phrase for phrase in says if phrase not in results["output"]] == []
-    assert "put the files into" not in results["output"], "which is for instructors"
-    assert files or completed.returncode == 0
+    assert "put the files into" not in results["output"], "this advice is for instructors"
+    if not files:
+        assert completed.returncode == 0
 
 
 def test_files_of_another_assignment_are_reported_without_a_score(container: Container) -> None:
-    """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
+    """Work submitted to the wrong assignment was once scored 0 of 40 without an explanation."""
     course = container.course / "course.yaml"
     checks = container.course / "grader" / "checks" / "test_running_mean.py"
     names = ("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")
@@ -288,7 +298,7 @@ def test_no_score_is_reported_if_a_check_itself_crashes(container: Container) ->
     assert results["output"].startswith(
         "not graded: 01 The running mean: the grader itself failed here\n"
     )
-    assert "ZeroDivisionError" in completed.stdout, "which Gradescope shows to instructors alone"
+    assert "ZeroDivisionError" in completed.stdout, "Gradescope shows it to instructors only"
 
 
 def test_the_zip_contains_the_grader_but_no_class_data(built_image: Container) -> None:
@@ -300,5 +310,6 @@ def test_the_zip_contains_the_grader_but_no_class_data(built_image: Container) -
         "engine.sha256",
         f"course/solutions/averages/{SCRIPT}",
     }
+    # overrides.yaml names students, and grading needs no notebook
     assert not [name for name in names if "overrides" in name or name.endswith(".ipynb")]
     assert stat.S_IMODE(built_image.zip.stat().st_mode) == 0o600

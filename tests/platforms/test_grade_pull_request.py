@@ -1,5 +1,6 @@
-"""A pull request: graded in the box, handed on as data that anybody could have written, reported,
-with remarks on lines.
+"""Grading of a pull request: the artifact of the results, the comment, and line annotations.
+
+The artifact is checked like a file from a stranger, because a job that runs student code writes it.
 """
 
 import json
@@ -16,7 +17,7 @@ from manyheads.box.level_and_device_names import Device, Level
 from manyheads.course import Course
 from manyheads.files import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
-from manyheads.platforms import grade_pull_request as grade_room
+from manyheads.platforms import grade_pull_request as grade_pull_request_module
 from manyheads.platforms.grade_pull_request import (
     ENDED,
     Artifact,
@@ -49,14 +50,14 @@ ATTEMPT = f"ada/averages/{SCRIPT}"
 
 
 def with_exercise(result: Result, **changes: object) -> Result:
-    """The result with its one exercise changed."""
+    """Return the result with these fields of its one exercise changed."""
     (exercise,) = result.exercises
     return result.model_copy(update={"exercises": (exercise.model_copy(update=changes),)})
 
 
 @pytest.fixture
 def collected_folder(tmp_path: Path) -> Path:
-    """What `course ci collect` writes, with an attempt that is started."""
+    """Return a folder as `course ci collect` writes it, with one attempt."""
     folder = tmp_path / "submitted"
     (folder / ATTEMPT).parent.mkdir(parents=True)
     (folder / ATTEMPT).write_text("x = 1\n")
@@ -65,34 +66,38 @@ def collected_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fake_judges(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
-    """Let every judge find this. Returns the plans that judges get from then on."""
+def install_fake_judges(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
+    """Return a function that makes every judge return this result and these faults.
 
-    def finds(result: Result | None, *faults: str) -> list[GradePlan]:
+    That function returns a list, to which the plan of each later judge is added. A result of None
+    means that no judge may be used.
+    """
+
+    def replace_judges(result: Result | None, *faults: str) -> list[GradePlan]:
         plans: list[GradePlan] = []
 
-        class Finds:
+        class FakeJudge:
             def __init__(self, plan: GradePlan) -> None:
                 plans.append(plan)
 
             def grade(self, submission: Submission, only: Sequence[str]) -> Graded:
-                assert result is not None, "no judge was to be asked"
+                assert result is not None, "no judge may be used"
                 return Graded(submission, result, faults)
 
             def close(self) -> None:
-                """There is nothing to end."""
+                """Do nothing, because no process was started."""
 
-        monkeypatch.setattr(grade_room, "SteadyJudge", Finds)
+        monkeypatch.setattr(grade_pull_request_module, "SteadyJudge", FakeJudge)
         return plans
 
-    return finds
+    return replace_judges
 
 
 @pytest.fixture
 def grade_folder(
     tiny: Course, collected_folder: Path, tmp_path: Path
 ) -> Callable[..., list[Result]]:
-    """Grade the folder as `course ci grade` does, and return the results."""
+    """Return a function that grades the folder as `course ci grade` does."""
 
     def graded(device: Device = Device.CPU) -> list[Result]:
         out = tmp_path / "out"
@@ -103,22 +108,22 @@ def grade_folder(
     return graded
 
 
-def test_an_untouched_stub_is_not_graded(tiny, collected_folder, grade_folder, fake_judges):
-    plans = fake_judges(None)
+def test_an_untouched_stub_is_not_graded(tiny, collected_folder, grade_folder, install_fake_judges):
+    plans = install_fake_judges(None)
     stub = (tiny.root / "exercises" / "averages" / SCRIPT).read_text(encoding="utf-8")
     (collected_folder / ATTEMPT).write_text(f"# read it\n{stub}", encoding="utf-8")
     assert grade_folder() == plans == []
 
 
 def test_only_the_author_is_graded_and_grader_faults_are_logged(
-    collected_folder, grade_folder, make_result, fake_judges, capsys
+    collected_folder, grade_folder, make_result, install_fake_judges, capsys
 ):
-    """The results have the lines that are proved to be wrong, without the edits that prove them."""
+    """The results contain line numbers of proved mistakes, but not the edits that prove them."""
     other = collected_folder / ATTEMPT.replace("ada", "ben")
     other.parent.mkdir(parents=True)
     other.write_text("x = 2\n")
     lines = (ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
-    plans = fake_judges(with_exercise(make_result("failed"), lines=lines), "values: x")
+    plans = install_fake_judges(with_exercise(make_result("failed"), lines=lines), "values: x")
     (graded,) = grade_folder(Device.CUDA)
     plain_lines = (ProvedLine(line=7), ProvedLine(line=9))
     assert graded == with_exercise(make_result("failed"), lines=plain_lines)
@@ -129,7 +134,7 @@ def test_only_the_author_is_graded_and_grader_faults_are_logged(
 
 
 def test_an_attempt_is_graded_again_only_if_it_changed(
-    collected_folder, grade_folder, make_result, fake_judges, tmp_path
+    collected_folder, grade_folder, make_result, install_fake_judges, tmp_path
 ):
     def count_judges(source: str, device: Device = Device.CPU) -> int:
         (collected_folder / ATTEMPT).write_text(source)
@@ -137,9 +142,9 @@ def test_an_attempt_is_graded_again_only_if_it_changed(
         assert [result.score for result in grade_folder(device)] == [score]
         return len(plans) - old_count
 
-    plans, score = fake_judges(make_result("failed")), 3
+    plans, score = install_fake_judges(make_result("failed")), 3
     assert [count_judges(f"x = {number}\n") for number in (1, 1, 2, 2)] == [1, 0, 1, 0]
-    plans, score = fake_judges(make_result("skipped")), None
+    plans, score = install_fake_judges(make_result("skipped")), None
     assert [count_judges("x = 3\n") for _ in "ab"] == [1, 1], "a failure of the grader is not kept"
     assert count_judges("x = 3\n", Device.CUDA) == 1, "results of another device do not count"
     (tmp_path / "out" / "about.json").write_text("{}")
@@ -147,19 +152,20 @@ def test_an_attempt_is_graded_again_only_if_it_changed(
 
 
 def artifact_of(*results: Result, device: Device = Device.CPU) -> Artifact:
+    """Return the artifact of a job that graded these results."""
     started = {"running_mean": SCRIPT} if results else {}
     return Artifact(student="ada", head="a" * 40, device=device, results=results, started=started)
 
 
 @pytest.fixture
 def artifact_folder(make_result: MakeResult, tmp_path: Path) -> Path:
-    """The artifact of a graded pull request."""
+    """Return the folder of an artifact of a graded pull request."""
     write_artifact(tmp_path / "results", artifact_of(make_result("failed", evidence="no")))
     return tmp_path / "results"
 
 
 def on_a_gpu(result: Result, **check: Any) -> Result:
-    """The same with a check more."""
+    """Return the result as of a GPU, with an additional check that has these fields."""
     extra_check = result.exercises[0].checks[0].model_copy(update={"id": "autocast", **check})
     checks = (*result.exercises[0].checks, extra_check)
     points = {
@@ -173,19 +179,19 @@ def on_a_gpu(result: Result, **check: Any) -> Result:
 
 @pytest.mark.parametrize("outcomes", [["failed"], ["skipped"], []])
 def test_an_artifact_survives_writing_and_reading(tiny, make_result, tmp_path, outcomes):
-    written = artifact_of(*([make_result(*outcomes, evidence="no")] if outcomes else []))
-    write_artifact(tmp_path / "results", written)
-    assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
+    artifact = artifact_of(*([make_result(*outcomes, evidence="no")] if outcomes else []))
+    write_artifact(tmp_path / "results", artifact)
+    assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == artifact
 
 
 def test_a_gpu_artifact_may_contain_additional_checks(tiny, make_result, tmp_path):
-    written = artifact_of(on_a_gpu(make_result()), device=Device.CUDA)
-    write_artifact(tmp_path, written)
-    assert read_artifact(tmp_path, tiny, "ada") == written
+    artifact = artifact_of(on_a_gpu(make_result()), device=Device.CUDA)
+    write_artifact(tmp_path, artifact)
+    assert read_artifact(tmp_path, tiny, "ada") == artifact
 
 
 def forge(folder: Path, values: dict[str, Any]) -> None:
-    """Set the value at each path of about.json. A function gets the value that stands there."""
+    """Change about.json: set each path to its value, or apply the function given as its value."""
     data = json.loads((folder / "about.json").read_text())
     for path, value in values.items():
         *parents, field = path.split("/")
@@ -196,7 +202,7 @@ def forge(folder: Path, values: dict[str, Any]) -> None:
     (folder / "about.json").write_text(json.dumps(data))
 
 
-def list_twice(values: list[Any]) -> list[Any]:
+def repeat_items(values: list[Any]) -> list[Any]:
     return values * 2
 
 
@@ -210,6 +216,7 @@ DEARER = {f"{CHECKS}/1/score": 37, f"{CHECKS}/1/max_score": 37}
 POINTS = "its points in running_mean"
 
 
+# row: (changes by path in about.json, reason for the refusal)
 FORGERIES = {
     "a score that its checks do not add up to": (FULL_MARKS, POINTS),
     "full marks, and a failed check": (FULL_MARKS | {f"{CHECKS}/0/score": 1}, POINTS),
@@ -219,31 +226,34 @@ FORGERIES = {
         POINTS,
     ),
     "no score although every check ran": (dict.fromkeys(SCORES), POINTS),
-    "points without a check": ({f"{CHECKS}/0/outcome": "skipped"}, POINTS),
+    "points for a skipped check": ({f"{CHECKS}/0/outcome": "skipped"}, POINTS),
     "three hundred checks": (
         {CHECKS: lambda checks: checks + [{**checks[0], "max_score": 0}] * 300},
         POINTS,
     ),
     "no total": ({f"{RESULT}/score": None}, "its points"),
-    "an endless score": ({f"{RESULT}/score": 1e400}, "its points"),
-    "no number": ({f"{RESULT}/score": float("nan")}, "schema"),
+    "an infinite score": ({f"{RESULT}/score": 1e400}, "its points"),
+    "a score that is not a number": ({f"{RESULT}/score": float("nan")}, "schema"),
     "another student": ({f"{RESULT}/student": "ben"}, "of another submission"),
     "another device": ({f"{RESULT}/device": "cuda"}, "of another submission"),
-    "no box": ({f"{RESULT}/isolation": "process"}, "not graded in the box"),
-    "a path": ({f"{RESULT}/assignment": "../../x"}, "its assignments"),
-    "an assignment twice": ({"results": list_twice}, "its assignments"),
-    "an exercise twice": ({f"{RESULT}/exercises": list_twice}, "its exercises"),
+    "graded without isolation": ({f"{RESULT}/isolation": "process"}, "not graded in the box"),
+    "a path as the assignment": ({f"{RESULT}/assignment": "../../x"}, "its assignments"),
+    "an assignment twice": ({"results": repeat_items}, "its assignments"),
+    "an exercise twice": ({f"{RESULT}/exercises": repeat_items}, "its exercises"),
     "no exercise": ({f"{RESULT}/exercises": []}, "its exercises"),
     "a field that no result has": ({f"{RESULT}/more": 1}, "schema"),
-    "an edit": ({f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines"),
+    "a line with its edit": ({f"{EXERCISE}/lines": [{"line": 1, "edit": "a → b"}]}, "its lines"),
     "three lines": ({f"{EXERCISE}/lines": [{"line": 1}] * 3}, "its lines"),
-    "a line too far": ({f"{EXERCISE}/lines": [{"line": 10**7}]}, "its lines"),
+    "a line number that is too large": ({f"{EXERCISE}/lines": [{"line": 10**7}]}, "its lines"),
     "line 0": ({f"{EXERCISE}/lines": [{"line": 0}]}, "schema"),
     "four megabytes of text": ({f"{EXERCISE}/note": "x" * 2**22}, "too large"),
     "another commit": ({"head": "b" * 40}, "of another commit"),
     "a path as a student": ({"student": "../ben"}, "of another commit"),
-    "a path started": ({"started": {"running_mean": "../x"}}, "what is started"),
-    "not an exercise": ({"started": {"medians": "01_running_mean.py"}}, "what is started"),
+    "a path as the started file": ({"started": {"running_mean": "../x"}}, "what is started"),
+    "an unknown exercise": (
+        {"started": {"medians": "01_running_mean.py"}},
+        "what is started",
+    ),
 }
 
 
@@ -263,7 +273,7 @@ def make_link(path: Path) -> None:
     path.symlink_to("real.json")
 
 
-NO_ARTIFACTS = {
+INVALID_FILES = {
     "brackets that never close": (lambda path: path.write_text("[" * 10**5), "schema"),
     "bytes without text": (lambda path: path.write_bytes(b"\xff\0"), "schema"),
     "no file": (Path.unlink, "missing"),
@@ -273,8 +283,8 @@ NO_ARTIFACTS = {
 
 @pytest.mark.parametrize(
     ("replace", "says"),
-    NO_ARTIFACTS.values(),
-    ids=NO_ARTIFACTS,
+    INVALID_FILES.values(),
+    ids=INVALID_FILES,
 )
 def test_a_file_that_is_not_an_artifact_is_refused(tiny, artifact_folder, replace, says):
     replace(artifact_folder / "about.json")
@@ -284,7 +294,7 @@ def test_a_file_that_is_not_an_artifact_is_refused(tiny, artifact_folder, replac
 
 @pytest.fixture
 def step_environment(service: Service, tmp_path: Path) -> dict[str, str]:
-    """That of the step, after a CPU run that went well and with no GPU runner."""
+    """Return the environment of the report step after a successful run on the CPU alone."""
     details = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
     event = {"pull_request": details, "repository": {"full_name": "school/class"}}
     (tmp_path / "event.json").write_text(json.dumps(event))
@@ -301,9 +311,7 @@ def step_environment(service: Service, tmp_path: Path) -> dict[str, str]:
 def report(
     tiny: Course, step_environment: dict[str, str], collected_folder: Path, tmp_path: Path
 ) -> Callable[..., str]:
-    """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU
-    job.
-    """
+    """Return a function that runs the report step on the results of a CPU job."""
 
     def report_on(*results: Result) -> str:
         write_artifact(tmp_path / "cpu", artifact_of(*results))
@@ -322,9 +330,10 @@ def test_a_run_of_an_older_commit_writes_no_comment(service, make_result, tmp_pa
     assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
 
 
+# row: (environment variables, score of the forged result, phrases in and not in the comment)
 NOT_SHOWN = {
-    "results that cannot be": ({}, 400.0, ["## Not graded", "a fault of the grader"], "400"),
-    "a GPU's artifact that is missing": (
+    "an impossible score": ({}, 400.0, ["## Not graded", "a fault of the grader"], "400"),
+    "a missing GPU artifact": (
         {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"},
         4.0,
         ["## Averages: 4 / 4", "**On a GPU:** The run did not finish"],
@@ -378,10 +387,12 @@ def test_nothing_is_reported_if_the_files_are_from_another_commit(
     assert (service.comments, service.check_runs) == ([], [])
 
 
+# the packages that the report job may import
 INSTALLED = (
     "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core "
     "pygments rich ruamel shellingham typer typing_extensions typing_inspection urllib3 yaml"
 )
+# a program that runs the report command and fails at the import of any other package
 GUARD = f"""
 import sys
 
@@ -408,16 +419,18 @@ def test_the_report_job_imports_only_packages_that_it_installs() -> None:
     assert "sh tools/install-engine python\n" in workflow
     completed = run(sys.executable, "-c", GUARD, TINY, PATH="")
     assert completed.returncode == 2
-    # as far as it gets without a pull request
+    # the command starts, and stops because there is no pull request
     assert completed.stderr.startswith("course: GITHUB_EVENT_PATH is not set")
 
 
 NO_GPU = "none"
 ONLY_EXERCISE = frozenset({("averages", "running_mean")})
 RAISED = "Code cell 1 did not run to its end: it raised ValueError: ".ljust(84, "a")
+# student text that imitates the heading or a table row of the comment
 FORGED = [f"{RAISED} ## Averages: 4 / 4", f"{RAISED} | ✓ | Running mean | 4 / 4 |"]
 
 
+# row: (CPU outcomes, outcome of the GPU's additional check, (conclusion, title))
 VERDICTS = {
     "all right": (["passed"], None, ("success", "4 / 4")),
     "half of it": (["failed", "error"], None, ("failure", "2 / 4")),
@@ -434,7 +447,7 @@ VERDICTS = {
 def test_the_verdict_contains_the_score_and_whether_all_checks_pass(
     make_result, cpu, gpu, expected
 ):
-    """A check that only a GPU runs gives no points, but it must not fail."""
+    """A check that only a GPU runs gives no points, but if it fails, the verdict is a failure."""
     on_gpu = [on_a_gpu(make_result(), outcome=gpu, score=0, max_score=0)] if gpu else NO_GPU
     assert verdict([make_result(*cpu)], on_gpu, frozenset()) == expected
 
@@ -445,7 +458,7 @@ def test_an_exercise_that_was_not_started_does_not_fail_the_verdict(make_result)
     assert verdict(results, NO_GPU, {("medians", "running_mean")}) == ("failure", "0 / 4")
 
 
-NOTHING_STARTED = (
+NOTHING_STARTED_TEXT = (
     "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its "
     "own name. Fill one, `make check`, push again."
 )
@@ -455,11 +468,11 @@ NOTHING_STARTED = (
     ("ended", "text", "title"),
     [
         *[(end, f"## Not graded\n\nGrading {ENDED[end]}", "Not graded") for end in ENDED],
-        ("success", NOTHING_STARTED, "Nothing is started"),
+        ("success", NOTHING_STARTED_TEXT, "Nothing is started"),
     ],
 )
-def test_a_run_without_results_is_neutral_and_explains_why(tiny, ended, text, title):
-    run = run_of("Grading", ended, Artifact() if ended == "success" else None)
+def test_a_run_without_results_is_neutral_and_explains_why(tiny, job_result, text, title):
+    run = run_of("Grading", job_result, Artifact() if job_result == "success" else None)
     assert verdict(run, NO_GPU, frozenset()) == ("neutral", title)
     report_text = body(tiny, run, NO_GPU, (), frozenset(), "0" * 40)
     assert report_text == f"{text}\n\n**On a GPU:** {NO_GPU}"
@@ -478,6 +491,7 @@ def test_a_long_comment_keeps_its_tables_and_drops_student_text(tiny, make_resul
     assert "## Averages: 4 / 4" not in comment.splitlines()
 
 
+# row: (CPU outcomes, refused files, reason not to use the GPU)
 MISBEHAVIOURS = {
     "crash": (["crashed"], (), "An attempt (running_mean) crashed on the CPU."),
     "endless loop": (
@@ -485,9 +499,9 @@ MISBEHAVIOURS = {
         (),
         "An attempt (running_mean) ran out of time on the CPU.",
     ),
-    "no point": (["failed"] * 4, (), "Nothing works on the CPU yet."),
+    "no check passed": (["failed"] * 4, (), "Nothing works on the CPU yet."),
     "file refused": (["passed"], ("a link",), "A file could not be taken."),
-    "wrong, and behaves": (["failed", "error", "skipped"], (), ""),
+    "wrong, but not misbehaving": (["failed", "error", "skipped"], (), ""),
     "nothing started": ([], (), "Nothing is started."),
 }
 
@@ -509,9 +523,10 @@ def test_an_attempt_that_misbehaves_on_the_cpu_does_not_run_on_the_gpu(
 NO_RUNNER = "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 
 
+# row: (result of the GPU job, label of the runner, CPU results, sentence in the report)
 WITHOUT_A_GPU = {
     "no runner": ("skipped", "", [], NO_RUNNER),
-    "broke off": ("failure", "gpu-box", [], f"The run {ENDED['failure']}"),
+    "the GPU job failed": ("failure", "gpu-box", [], f"The run {ENDED['failure']}"),
     "forged results": ("success", "gpu-box", [], f"The run {ENDED['failure']}"),
     "no CPU run": ("skipped", "gpu-box", "none", "Not run: grading on a CPU comes first."),
 }
@@ -534,7 +549,7 @@ SOURCE = (
 
 @pytest.fixture
 def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
-    """Write a file where `course ci collect` puts it, and return the annotations of its result."""
+    """Return a function that writes a collected file and returns the annotations of its result."""
 
     def annotations(result: Result, text: str = SOURCE, name: str = SCRIPT) -> list[dict]:
         path = tmp_path / "ada" / "averages" / name
@@ -561,15 +576,16 @@ def test_an_annotation_contains_the_text_that_the_terminal_shows(make_result, an
     ]
 
 
-NAMED = "raised NameError on line 9"
+ERROR_ON_LINE_9 = "raised NameError on line 9"
 
 
+# row: (evidence, proved line or 0, source code, line of the annotation)
 LINES = {
-    "the line in the evidence": (NAMED, 0, SOURCE, 9),
-    "the line that is proved to be wrong": (NAMED, 5, SOURCE, 5),
-    "a proved line beyond the end": (NAMED, 4000, SOURCE, 9),
+    "the line in the evidence": (ERROR_ON_LINE_9, 0, SOURCE, 9),
+    "the line that is proved to be wrong": (ERROR_ON_LINE_9, 5, SOURCE, 5),
+    "a proved line beyond the end": (ERROR_ON_LINE_9, 4000, SOURCE, 9),
     "line 0": ("raised ValueError on line 0", 0, SOURCE, 8),
-    "a line beyond the end": (f"{NAMED}9999999999", 0, SOURCE, 8),
+    "a line beyond the end": (f"{ERROR_ON_LINE_9}9999999999", 0, SOURCE, 8),
     "a word that ends like “line”": ("online 2 of them", 0, SOURCE, 8),
     "a file without the definition": ("nothing", 0, "x = 1\n", 1),
 }
@@ -583,7 +599,7 @@ LINES = {
 def test_an_annotation_is_placed_on_the_wrong_line(
     make_result, annotate, evidence, proved, text, line
 ):
-    """Without such a line, it stands on the definition that the exercise asks for."""
+    """If no line is known to be wrong, it is the line of the function's definition."""
     lines = (ProvedLine(line=proved, edit="secret → edit"),) if proved else ()
     graded = with_exercise(make_result("error", evidence=evidence), lines=lines)
     (annotation,) = annotate(graded, text)
@@ -625,7 +641,7 @@ def test_a_notebook_annotation_points_to_a_line_of_the_ipynb_file(
 
 
 def test_an_unreadable_notebook_still_has_an_annotation(make_result, annotate):
-    """It once ended the whole report: neither a comment nor a check run was written."""
+    """Deeply nested brackets once stopped the report before its comment was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
     (annotation,) = annotate(result, '{"cells":\n' + "[" * 200_000, NOTEBOOK)
     assert annotation["start_line"] == 1
@@ -643,4 +659,5 @@ def test_an_annotation_is_printable_and_short(make_result, annotate):
     assert annotation["message"].startswith(
         "Not graded: the grader itself failed here. That is not your fault."
     )
+    # a result that is not graded shows no points, such as 3 / 4
     assert "/" not in annotation["message"]

@@ -1,7 +1,7 @@
-"""Internal: no command can make a hand-in disappear while nbgrader collects it.
+"""Internal: no command can make a submission disappear while nbgrader collects it.
 
-All other tests run nbgrader's own commands: the circle of an assignment, a class that sets traps,
-and decisions that count once.
+All other tests run nbgrader's own commands: an assignment from release to feedback, the submissions
+of the trap class, and a class with overrides and a due date.
 """
 
 import csv
@@ -36,7 +36,7 @@ from tests.platforms.nbgrader_class import (
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
-TIME = "2026-11-23 12:00:00 UTC"
+INBOUND_TIME = "2026-11-23 12:00:00 UTC"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 STUDENT = "wrong_notebook"
 DIAGNOSIS = "You divided by the length of x everywhere."
@@ -44,15 +44,16 @@ DIAGNOSIS = "You divided by the length of x everywhere."
 
 @pytest.fixture(scope="module")
 def nbgrader_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the tiny course with nbgrader's configuration."""
     return copy_for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
 
 
 def test_feedback_reaches_the_student_through_the_exchange(
     nbgrader_course, tmp_path, nbgrader, run_course
 ):
-    """First the pages of nbgrader's own command, then those of `course feedback`.
+    """The pages come first from nbgrader's own command, then from `course feedback`.
 
-    Another account leaves links and a forged time in the exchange.
+    A hostile submission in the exchange contains links, a pipe and a forged time.
     """
     exchange = tmp_path / "exchange"
     exchange.mkdir()
@@ -77,7 +78,7 @@ def test_feedback_reaches_the_student_through_the_exchange(
     as_student("fetch_assignment")
     (student_folder / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(WRONG)))
     as_student("submit")
-    linking = exchange / "manyheads" / "inbound" / f"linking+averages+{TIME}+abc"
+    linking = exchange / "manyheads" / "inbound" / f"linking+averages+{INBOUND_TIME}+abc"
     linking.mkdir()
     (linking / f"{STEM}.py").symlink_to(nbgrader_course / "solutions" / "averages" / f"{STEM}.py")
     (linking / "hidden").symlink_to(nbgrader_course / "grader")
@@ -89,7 +90,7 @@ def test_feedback_reaches_the_student_through_the_exchange(
     nbgrader(nbgrader_course, "autograde", "averages")
     copied = [*(nbgrader_course / "autograded").rglob("*")]
     assert not [path for path in copied if path.is_symlink() or path.suffix == ".py"]
-    scores = gradebook_points(book_at(nbgrader_course / "gradebook.db"))
+    scores = gradebook_points(open_book_at(nbgrader_course / "gradebook.db"))
     assert scores.pop("linking") == 0
     ((student, score),) = scores.items()
     assert score == 2
@@ -110,8 +111,9 @@ def test_a_submission_that_disappears_does_not_stop_the_collection(tmp_path: Pat
 def test_an_assignment_outside_the_course_is_graded_by_nbgrader_alone(
     nbgrader_course, tmp_path, nbgrader
 ):
-    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks,
-    for a kernel starts for each.
+    """The assignment is the example of `nbgrader quickstart`.
+
+    Only one of its notebooks is used, because a kernel starts for each.
     """
     nbgrader(tmp_path, "quickstart", "other")
     (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
@@ -152,16 +154,14 @@ def test_a_grader_failure_leaves_no_score_and_fails_the_command(tmp_path, nbgrad
     assert "'what?': nbgrader reads *, ? and [ as a pattern" in completed.stderr
     shutil.rmtree(course / "submitted" / "what?")
     nbgrader(course, "autograde", "averages", "--force")
-    assert gradebook_points(book_at(course / "gradebook.db")) == {"ada": 4}
+    assert gradebook_points(open_book_at(course / "gradebook.db")) == {"ada": 4}
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
 def test_generate_assignment_releases_the_same_bytes_as_this_repository(
     tmp_path: Path, nbgrader, assignment: str
 ) -> None:
-    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties
-    exercises/.
-    """
+    """`nbgrader generate_assignment` empties exercises/, and once deleted the recordings there."""
     course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
     log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
     theirs = make.content(course / "exercises" / assignment)
@@ -169,28 +169,27 @@ def test_generate_assignment_releases_the_same_bytes_as_this_repository(
     assert theirs.keys() == ours.keys()
     assert {"fingerprints", "figures"} <= {path.split("/")[0] for path in ours}
     assert [path for path in ours if theirs[path] != ours[path]] == []
-    # A current recording was once made again, for three minutes and without a message, in every
-    # fresh clone.
+    # In a fresh clone, up-to-date recordings were once made again, which took three minutes.
     assert "recording" not in log
 
 
-def test_generate_assignment_keeps_data_files_and_copies_figures(own_class, nbgrader):
-    folder, figure = own_class / "source" / "averages", f"averages/figures/{STEM}.svg"
+def test_generate_assignment_keeps_data_files_and_copies_figures(trap_class_copy, nbgrader):
+    folder, figure = trap_class_copy / "source" / "averages", f"averages/figures/{STEM}.svg"
     for path in (folder / "data" / "numbers.csv", folder / "02_gone.py"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
-    (own_class / "solutions" / figure).parent.mkdir()
-    (own_class / "solutions" / figure).write_text(SVG)
-    nbgrader(own_class, "generate_assignment", "averages", "--force")
+    (trap_class_copy / "solutions" / figure).parent.mkdir()
+    (trap_class_copy / "solutions" / figure).write_text(SVG)
+    nbgrader(trap_class_copy, "generate_assignment", "averages", "--force")
     assert (folder / "data" / "numbers.csv").read_text() == "mine"
-    assert not (folder / "02_gone.py").exists(), "of an exercise that the course no longer has"
-    assert (own_class / "exercises" / figure).read_text() == SVG
+    assert not (folder / "02_gone.py").exists(), "this exercise no longer exists"
+    assert (trap_class_copy / "exercises" / figure).read_text() == SVG
     for command in ("autograde", "generate_feedback"):
-        nbgrader(own_class, command, "averages", "--student", STUDENT, "--force")
-    assert (own_class / "feedback" / STUDENT / figure).read_text() == SVG
+        nbgrader(trap_class_copy, command, "averages", "--student", STUDENT, "--force")
+    assert (trap_class_copy / "feedback" / STUDENT / figure).read_text() == SVG
 
 
-TABLES = {
+TABLE_QUERIES = {
     "grade_cells": (
         "select name, max_score, base_cell.type from grade_cells join base_cell using (id)"
     ),
@@ -204,17 +203,18 @@ TABLES = {
 def test_our_gradebook_has_the_same_cells_as_nbgraders(trap_class, tiny, tmp_path):
     with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'gradebook.db'}"):
         pass
-    for name, query in TABLES.items():
+    for name, query in TABLE_QUERIES.items():
         ours, theirs = gradebook_rows(tmp_path, query), gradebook_rows(trap_class, query)
         assert sorted(map(with_parsed_json, ours)) == sorted(map(with_parsed_json, theirs)), name
 
 
 def with_parsed_json(row: tuple) -> str:
+    """Return the row as text, with parsed JSON objects."""
     return str([json.loads(v) if isinstance(v, str) and v.startswith("{") else v for v in row])
 
 
 def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, nbgrader, tiny):
-    """Of notebooks where a student has them: no configuration, nothing hidden."""
+    """The notebooks are in a student's folder, without configuration and hidden files."""
     folder = shutil.copytree(tiny.root / "exercises" / "averages", tmp_path / "mine")
     for name, answer in {"right": RIGHT, "wrong": WRONG}.items():
         (folder / f"{name}.ipynb").write_text(json.dumps(filled_notebook(answer)), encoding="utf-8")
@@ -228,62 +228,70 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, 
     assert "Traceback" not in failure + stub
 
 
-def test_nbgrader_runs_no_code_without_a_box_if_the_course_cannot_be_read(own_class, nbgrader):
-    make.add("course.yaml", "nonsense: [\n")(own_class)
-    completed = nbgrader(own_class, "autograde", "averages", "--force", check=False)
+def test_nbgrader_runs_no_code_without_a_box_if_the_course_cannot_be_read(
+    trap_class_copy, nbgrader
+):
+    make.add("course.yaml", "nonsense: [\n")(trap_class_copy)
+    completed = nbgrader(trap_class_copy, "autograde", "averages", "--force", check=False)
     assert completed.returncode == 1
     problem = "nothing was done, for nbgrader_config.py cannot prepare nbgrader: .*course.yaml"
     assert re.search(problem, completed.stderr)
     assert not re.search("Traceback|Converting notebook", completed.stderr)
 
 
-def book_at(path: Path) -> Gradebook:
+def open_book_at(path: Path) -> Gradebook:
+    """Open the gradebook in this file."""
     return open_gradebook(f"sqlite:///{path}")
 
 
 def gradebook_rows(folder: Path, query: str, *values: object) -> list[tuple]:
+    """Return the rows that a query finds in a folder's gradebook.db."""
     with closing(sqlite3.connect(folder / "gradebook.db")) as book:
         return book.execute(query, values).fetchall()
 
 
-OF = """join submitted_notebook on each.notebook_id = submitted_notebook.id
+JOIN_STUDENT = """join submitted_notebook on each.notebook_id = submitted_notebook.id
     join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id"""
-SCORES = (
+POINTS_QUERY = (
     "select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on "
-    f"cell_id = grade_cells.id {OF} group by student_id"
+    f"cell_id = grade_cells.id {JOIN_STUDENT} group by student_id"
 )
-COMMENT_OF = f"select auto_comment from comment each {OF} where student_id = ?"
-CELLS = (
+COMMENT_QUERY = f"select auto_comment from comment each {JOIN_STUDENT} where student_id = ?"
+CELLS_QUERY = (
     "select student_id, name, auto_score, needs_manual_grade from grade each join base_cell "
-    f"on cell_id = base_cell.id {OF} order by 1, 2"
+    f"on cell_id = base_cell.id {JOIN_STUDENT} order by 1, 2"
 )
-COMMENTS = (
+COMMENTS_QUERY = (
     "select student_id, name, auto_comment from comment each join base_cell on cell_id = "
-    f"base_cell.id {OF} order by 1, 2"
+    f"base_cell.id {JOIN_STUDENT} order by 1, 2"
 )
 
 
 def stored_comment(folder: Path, student: str) -> str:
-    ((comment,),) = gradebook_rows(folder, COMMENT_OF, student)
+    """Return a student's comment from the gradebook, with blanks in place of line ends."""
+    ((comment,),) = gradebook_rows(folder, COMMENT_QUERY, student)
     return " ".join(comment.split())
 
 
-def page_of(folder: Path, student: str) -> str:
+def feedback_page(folder: Path, student: str) -> str:
+    """Return the HTML of a student's feedback page."""
     return (folder / "feedback" / student / "averages" / f"{STEM}.html").read_text(encoding="utf-8")
 
 
-def text_of(folder: Path, student: str) -> str:
-    body = re.sub(r"<(script|style).*?</\1>", "", page_of(folder, student), flags=re.DOTALL)
+def feedback_text(folder: Path, student: str) -> str:
+    """Return the visible text of a student's feedback page."""
+    body = re.sub(r"<(script|style).*?</\1>", "", feedback_page(folder, student), flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", body)).split())
 
 
-def autograded(folder: Path, student: str) -> Path:
+def autograded_notebook(folder: Path, student: str) -> Path:
+    """Return the path of a student's autograded notebook."""
     return folder / "autograded" / student / "averages" / f"{STEM}.ipynb"
 
 
 def test_every_student_has_the_expected_points(trap_class):
     expected = [(student, points, 4) for student, (points, _) in sorted(CLASS.items())]
-    assert gradebook_rows(trap_class, SCORES) == expected
+    assert gradebook_rows(trap_class, POINTS_QUERY) == expected
     assert gradebook_rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
 
 
@@ -300,7 +308,7 @@ def test_autograde_logs_no_unexpected_warnings(trap_class):
 
 
 def cells_by_id(notebook: Path) -> list[tuple[str, dict]]:
-    """Return nbgrader's cells with their ids, in the order of the ids."""
+    """Return the ids and cells with nbgrader metadata, sorted by id."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     metadata = [(cell["metadata"].get("nbgrader"), cell) for cell in cells]
     return sorted(((fields["grade_id"], cell) for fields, cell in metadata if fields), key=str)
@@ -310,7 +318,7 @@ def test_autograded_notebooks_have_every_released_cell_once(trap_class):
     released = cells_by_id(trap_class / "exercises" / "averages" / f"{STEM}.ipynb")
     for student in CLASS:
         for (id_, cell), expected in zip(
-            cells_by_id(autograded(trap_class, student)), released, strict=True
+            cells_by_id(autograded_notebook(trap_class, student)), released, strict=True
         ):
             assert (id_, cell["metadata"]) == (expected[0], expected[1]["metadata"]), student
             is_solution = cell["metadata"]["nbgrader"]["solution"]
@@ -326,11 +334,11 @@ def test_only_exercise_files_are_copied_for_autograding_and_feedback(trap_class:
             "timestamp.txt",
             "submission_secret.txt",
         }, step
-    assert list((trap_class / ".course").glob("submitted*")) == [], "what was staged"
+    assert list((trap_class / ".course").glob("submitted*")) == [], "copies made while nbgrader ran"
 
 
 def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> None:
-    page = text_of(trap_class, "wrong_notebook")
+    page = feedback_text(trap_class, "wrong_notebook")
     assert "(Score: 2.0 / 4.0)" in page
     assert "✗ averages all that came so far 0 / 1" in page
     assert re.search(r"the output \(\d,\): \d of \d values differ", page)
@@ -344,11 +352,14 @@ def test_feedback_and_notebooks_never_show_hidden_source(trap_class):
     lines = {" ".join(line.split()) for path in hidden for line in path.read_text().splitlines()}
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
     lines = {line for line in lines if len(line) > 25 and "cumsum" not in line}
-    telling = [line for line in lines if line not in public]
-    assert len(telling) > 20
+    secret = [line for line in lines if line not in public]
+    assert len(secret) > 20
     for student in CLASS:
-        visible = text_of(trap_class, student) + autograded(trap_class, student).read_text()
-        assert [line for line in telling if line in visible] == [], student
+        visible = (
+            feedback_text(trap_class, student)
+            + autograded_notebook(trap_class, student).read_text()
+        )
+        assert [line for line in secret if line in visible] == [], student
 
 
 @pytest.mark.parametrize(
@@ -366,15 +377,15 @@ def test_feedback_and_notebooks_never_show_hidden_source(trap_class):
 )
 def test_the_comment_and_the_page_explain_unusual_submissions(trap_class, student, says):
     assert says in stored_comment(trap_class, student)
-    assert says in text_of(trap_class, student)
+    assert says in feedback_text(trap_class, student)
 
 
 def test_the_feedback_page_escapes_html_written_by_students(
     trap_class: Path,
 ) -> None:
     page, text = (
-        page_of(trap_class, "html_in_every_text"),
-        text_of(trap_class, "html_in_every_text"),
+        feedback_page(trap_class, "html_in_every_text"),
+        feedback_text(trap_class, "html_in_every_text"),
     )
     assert (
         re.findall(
@@ -387,20 +398,20 @@ def test_the_feedback_page_escapes_html_written_by_students(
 
 @pytest.fixture(scope="module")
 def ours(once: Callable, trap_class: Path) -> Path:
-    """The folder with the gradebook that `course grade` fills."""
+    """Return a folder with a gradebook that `course grade` filled."""
 
-    def make_it(folder: Path) -> None:
+    def grade_class(folder: Path) -> None:
         ignore = shutil.ignore_patterns("gradebook.db")
         course = shutil.copytree(trap_class, folder / "course", ignore=ignore)
         command = f"grade submitted --jobs 1 --seed 0 --gradebook sqlite:///{folder}/gradebook.db"
         completed = run_warm("manyheads", command.split(), course, os.environ)
-        # some files stand beside the exercises, and are named
+        # status 1: some submitted files do not belong to an exercise, and are reported
         assert completed.returncode == 1, completed.stderr
 
-    return once("both_ways", make_it)
+    return once("both_ways", grade_class)
 
 
-@pytest.mark.parametrize("query", [CELLS, COMMENTS], ids=["scores", "comments"])
+@pytest.mark.parametrize("query", [CELLS_QUERY, COMMENTS_QUERY], ids=["scores", "comments"])
 def test_course_grade_and_nbgrader_fill_the_same_gradebook(
     ours: Path, trap_class: Path, query: str
 ) -> None:
@@ -415,26 +426,27 @@ OVERRIDES = """\
 - {student: absent, due: 2026-03-09 09:00}
 - {student: orally, exercise: running_mean, score: 2}
 """
-LATE, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
-STAMPS = {
+LATE_TIME, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
+TIMESTAMPS = {
     "in_time": IN_TIME,
-    "late": LATE,
-    "extended": LATE,
-    "by_hand": LATE,
-    "excused": LATE,
+    "late": LATE_TIME,
+    "extended": LATE_TIME,
+    "by_hand": LATE_TIME,
+    "excused": LATE_TIME,
     "unknown": "",
 }
-DECIDED = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0, "unknown": 4}
-DECIDED["orally"] = 2  # handed in nothing
+FINAL_POINTS = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0, "unknown": 4}
+FINAL_POINTS["orally"] = 2  # a score in overrides.yaml, without a submission
 
 
 @pytest.fixture(scope="module")
 def graded_class(once: Callable, nbgrader: Callable) -> Path:
-    """The class, by nbgrader's own command, whose late plugin would take everything. To look at:
-    other workers do, too.
+    """Return a class with overrides, graded by nbgrader's own commands. Read only.
+
+    nbgrader's plugin for late submissions is set to take all points, and must not be applied.
     """
 
-    def through(course: Path) -> None:
+    def run_nbgrader(course: Path) -> None:
         copy_for_nbgrader(TINY, course)
         make.replace(
             course / "course.yaml",
@@ -442,9 +454,9 @@ def graded_class(once: Callable, nbgrader: Callable) -> Path:
             "    title: Averages\n    due: 2026-03-01 09:00\n",
         )
         make.add("course.yaml", DATES)(course)
-        (course / "roster.csv").write_text("\n".join(["id", *STAMPS, "absent", "orally\n"]))
+        (course / "roster.csv").write_text("\n".join(["id", *TIMESTAMPS, "absent", "orally\n"]))
         (course / "overrides.yaml").write_text(OVERRIDES)
-        for student, stamp in STAMPS.items():
+        for student, stamp in TIMESTAMPS.items():
             folder = course / "submitted" / student / "averages"
             folder.mkdir(parents=True)
             (folder / f"{STEM}.ipynb").write_text(json.dumps(filled_notebook(RIGHT)))
@@ -462,11 +474,11 @@ def graded_class(once: Callable, nbgrader: Callable) -> Path:
         nbgrader(course, "generate_feedback", "averages")
         nbgrader(course, "export")
 
-    return once("decided", through)
+    return once("decided", run_nbgrader)
 
 
 def test_nbgrader_commands_apply_overrides_and_a_single_late_penalty(graded_class):
-    assert gradebook_points(book_at(graded_class / "gradebook.db")) == DECIDED
+    assert gradebook_points(open_book_at(graded_class / "gradebook.db")) == FINAL_POINTS
     with (graded_class / "grades.csv").open(newline="") as table:
         (late,) = [row for row in csv.DictReader(table) if row["student_id"] == "late"]
     assert (late["score"], late["duedate"][:16]) == ("3.2", "2026-03-01 09:00")
@@ -486,7 +498,7 @@ def test_nbgrader_commands_apply_overrides_and_a_single_late_penalty(graded_clas
     ],
 )
 def test_the_feedback_page_names_the_rule_that_changed_the_score(graded_class, student, rule):
-    assert rule in page_of(graded_class, student)
+    assert rule in feedback_page(graded_class, student)
 
 
 def test_course_grade_writes_the_same_final_scores_to_a_gradebook(
@@ -496,7 +508,7 @@ def test_course_grade_writes_the_same_final_scores_to_a_gradebook(
     command = ["grade", "submitted", "--out", tmp_path / "out", "--gradebook", url]
     completed = run_course(*command, cwd=graded_class)
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert gradebook_points(book_at(tmp_path / "other.db")) == DECIDED
+    assert gradebook_points(open_book_at(tmp_path / "other.db")) == FINAL_POINTS
     assert (
         "none of them counts as late: unknown. Next: a score in "
         "overrides.yaml for whoever was late; of downloads from Moodle or Canvas, course collect "
@@ -504,6 +516,6 @@ def test_course_grade_writes_the_same_final_scores_to_a_gradebook(
     )
     completed = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded_class)
     exported = {row[0]: row[-1] for row in csv.reader(completed.stdout.splitlines())}
-    assert exported.pop("excused") == "EX"  # for which nbgrader has no word
-    graded = {student: score for student, score in DECIDED.items() if student != "excused"}
+    assert exported.pop("excused") == "EX"  # nbgrader has no such value
+    graded = {student: score for student, score in FINAL_POINTS.items() if student != "excused"}
     assert {student: float(exported[student]) for student in graded} == graded

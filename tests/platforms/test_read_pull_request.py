@@ -1,6 +1,4 @@
-"""What a step knows of its run, which files of a pull request it takes, how it asks the service,
-and what it may say.
-"""
+"""Reading a pull request: the event of the run, its exercise files, and requests to the service."""
 
 import json
 import os
@@ -27,15 +25,15 @@ from manyheads.platforms.read_pull_request import (
 from tests.make import content, git
 from tests.workflows.hosted.service import BOT, Service
 
-ASKED = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
+REQUEST = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
 SCRIPT = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 Change = Callable[[Path], object]
 
 
 @pytest.fixture(autouse=True)
-def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between one try and the next."""
+def no_delay_between_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the waiting time before a request is repeated."""
     monkeypatch.setattr(
         read_pull_request, "TRIED_AGAIN", read_pull_request.TRIED_AGAIN.new(backoff_factor=0)
     )
@@ -45,8 +43,12 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 def push_and_collect(
     tiny: Course, service: Service, tmp_path: Path
 ) -> Callable[..., CollectedCommits]:
-    """Push a pull request's commit, both exercise files and what a test changes, and collect it or
-    another commit.
+    """Return a function that pushes a commit to a pull request and collects its files.
+
+    Its arguments:
+        change: changes the working folder, which contains a script and a notebook.
+        commit: the commit to collect; by default the pushed one.
+        token: the token of the requests.
     """
 
     def collect_commit(
@@ -98,23 +100,24 @@ def test_only_changed_exercise_files_are_downloaded(tiny, service, push_and_coll
         "ada/averages/01_running_mean.ipynb": released,
     }
     endpoints = [request.split("/")[-2] for request in service.requests]
-    assert endpoints == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
+    assert endpoints == ["trees"] * 3 + ["blobs"], "the unchanged notebook is not downloaded"
 
 
 def test_a_collected_file_keeps_its_bytes_and_is_not_executable(push_and_collect, tmp_path):
-    odd = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n" + os.urandom(1024 * 1024 - 18)
+    unusual_bytes = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n" + os.urandom(1024 * 1024 - 18)
 
-    def program(work: Path) -> None:
-        (work / SCRIPT).write_bytes(odd)
+    def write_executable(work: Path) -> None:
+        (work / SCRIPT).write_bytes(unusual_bytes)
         (work / SCRIPT).chmod(0o755)
 
-    assert push_and_collect(program).refused == ()
+    assert push_and_collect(write_executable).refused == ()
     path = tmp_path / "out" / "ada" / "averages" / "01_running_mean.py"
-    assert path.read_bytes() == odd
+    assert path.read_bytes() == unusual_bytes
     assert not path.stat().st_mode & stat.S_IXUSR
 
 
-def other_repository(path: Path) -> None:
+def make_repository(path: Path) -> None:
+    """Make a repository, which git stores as a submodule of the outer one."""
     path.mkdir()
     git(path, "init", "--quiet")
     git(path, "commit", "--quiet", "--allow-empty", "--message", "a submodule")
@@ -129,7 +132,7 @@ def make_folder(path: Path) -> None:
     ("make", "problem"),
     [
         (lambda path: path.symlink_to("/etc/passwd"), "a symbolic link: hand in the file itself."),
-        (other_repository, "another repository: hand in the file itself."),
+        (make_repository, "another repository: hand in the file itself."),
         (make_folder, "a folder: hand in the file itself."),
         (lambda path: path.write_bytes(b"#" * (1024 * 1024 + 1)), "larger than 1024 KiB."),
     ],
@@ -163,7 +166,7 @@ def test_a_commit_that_cannot_be_read_is_an_error_with_a_next_step(
     service, push_and_collect, tmp_path
 ):
     with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):
-        push_and_collect(commit="b" * 40)  # it was pushed away
+        push_and_collect(commit="b" * 40)  # a commit that no longer exists
     permissions = r"was refused \(%s\)\. Next: look at this job's permissions"
     with pytest.raises(ServiceError, match=permissions % 401):
         push_and_collect(token="another token")
@@ -201,10 +204,10 @@ def test_a_folder_not_written_by_collect_is_refused(tmp_path: Path, text: str) -
 
 @pytest.fixture
 def api(service: Service) -> Api:
-    """The API with the rights of job `report`."""
+    """Return the API with the rights of the job `report`."""
     service.tokens["t"] = {"pull-requests": "write", "checks": "write"}
-    service.heads[ASKED.number] = ASKED.head
-    return Api(f"{service.address}/api/", "t", ASKED.repository)
+    service.heads[REQUEST.number] = REQUEST.head
+    return Api(f"{service.address}/api/", "t", REQUEST.repository)
 
 
 def test_only_our_own_comment_is_updated_among_hundreds(service, api):
@@ -214,10 +217,10 @@ def test_only_our_own_comment_is_updated_among_hundreds(service, api):
     service.say(7, f"{MARK}\nof a deleted account", "")
     for i in range(230):
         service.say(7, f"comment {i}", "ben")
-    write_comment(api, ASKED, "3 / 4")
+    write_comment(api, REQUEST, "3 / 4")
     for i in range(100):
         service.say(7, f"later comment {i}", "ben")
-    write_comment(api, ASKED, "4 / 4")
+    write_comment(api, REQUEST, "4 / 4")
     assert service.comments_on(7) == [f"quoted: {MARK}", f"{MARK}\n4 / 4"]
     assert service.comments_on(7, "mallory") == [f"{MARK}\nmine, and forged"]
     assert service.comments_on(8) == [f"{MARK}\nof another pull request"]
@@ -226,7 +229,7 @@ def test_only_our_own_comment_is_updated_among_hundreds(service, api):
 @pytest.mark.parametrize("status", [403, 429, 502, 503])
 def test_a_temporary_refusal_is_retried(service, api, status):
     service.refuses = [(status, {"Retry-After": "0"}, "")]
-    write_comment(api, ASKED, "4 / 4")
+    write_comment(api, REQUEST, "4 / 4")
     assert service.comments_on(7) == [f"{MARK}\n4 / 4"]
     assert service.requests[0] == service.requests[1]
 
@@ -248,7 +251,7 @@ LIMITED = "the service's rate limit is reached"
 def test_a_permanent_refusal_is_an_error(service, api, status, headers, message, says):
     service.refuses = [(status, {"Retry-After": "0", **headers}, message)] * 3
     with pytest.raises(ServiceError, match=says):
-        write_comment(api, ASKED, "x")
+        write_comment(api, REQUEST, "x")
     assert service.comments == []
 
 
@@ -257,15 +260,16 @@ def test_a_response_that_is_too_large_is_an_error(service, api, monkeypatch) -> 
     monkeypatch.setattr(read_pull_request, "MOST_BYTES", 2**20)
     says = "was answered with more than 1,048,576 bytes. Next: look at the service's status page"
     with pytest.raises(ServiceError, match=says):
-        write_comment(api, ASKED, "x")
+        write_comment(api, REQUEST, "x")
 
 
 def test_a_service_that_does_not_respond_is_an_error() -> None:
     with pytest.raises(ServiceError, match="had no answer"):
-        write_comment(Api("http://127.0.0.1:9/api", "t", ASKED.repository), ASKED, "x")
+        write_comment(Api("http://127.0.0.1:9/api", "t", REQUEST.repository), REQUEST, "x")
 
 
 def event(repository: str = "school/class.2026", **changes: object) -> dict[str, Any]:
+    """Return the event of a pull request, with some fields changed."""
     pull = {
         "number": 7,
         "head": {"sha": "a" * 40, "ref": "$(touch x)"},
@@ -276,13 +280,14 @@ def event(repository: str = "school/class.2026", **changes: object) -> dict[str,
 
 
 def dispatch(number: str) -> dict[str, Any]:
+    """Return the event of a manual run for the pull request with this number."""
     repository = {"full_name": "school/class", "default_branch": "main"}
     return {"inputs": {"pull_request": number}, "repository": repository}
 
 
 @pytest.fixture
 def event_environment(service: Service, tmp_path: Path) -> Callable[[object], dict[str, str]]:
-    """Return the environment of a step, in a run with this event."""
+    """Return a function that returns the environment of a step for an event."""
 
     def with_event(payload: object) -> dict[str, str]:
         (tmp_path / "event.json").write_text(json.dumps(payload))
@@ -308,14 +313,14 @@ def test_for_a_dispatch_the_service_names_commit_and_student(service, event_envi
 
 
 EVENTS = {
-    "a push": {"repository": {"full_name": "school/class"}},
+    "the event of a push": {"repository": {"full_name": "school/class"}},
     "a number in words": event(number="seven"),
     "a branch in place of a commit": event(head={"sha": "main"}),
-    "a commit with a line's end": event(head={"sha": "a" * 40 + "\n"}),
+    "a commit with a line break": event(head={"sha": "a" * 40 + "\n"}),
     "a path in place of a repository": event("school/class/../../x"),
-    "a list": event() | {"pull_request": []},
-    "a dispatch of nothing": dispatch(""),
-    "a dispatch of a path": dispatch("7/files"),
+    "a list in place of a pull request": event() | {"pull_request": []},
+    "a dispatch without a number": dispatch(""),
+    "a dispatch with a path": dispatch("7/files"),
 }
 
 
