@@ -1,4 +1,4 @@
-"""A course of two assignments, one with a due date; its overrides.yaml; and a result in it."""
+"""A course with two assignments, a function for its overrides.yaml, and a result."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ assignments:
     exercises:
       - {id: variance, title: The variance, points: 2, hint: Square it.}
 """
-# The same inputs in each run: no test depends on chance or load.
+# derandomize: every run uses the same inputs; no deadline: a busy machine may be slow
 FUZZ = settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
@@ -38,14 +38,17 @@ Decide = Callable[..., Decisions]
 
 @pytest.fixture
 def course_folder(tmp_path: Path) -> Path:
-    """The folder of a course."""
+    """Return the folder of the course."""
     (tmp_path / "course.yaml").write_text(COURSE)
     return tmp_path
 
 
 @pytest.fixture
 def decide(course_folder: Path) -> Decide:
-    """Read an overrides.yaml with these rows."""
+    """Return a function that writes these rows to overrides.yaml and reads the decisions.
+
+    The first row is in line 2, after a comment.
+    """
 
     def read(*rows: str) -> Decisions:
         text = "# mine\n" + "".join(f"- {{{row}}}\n" for row in rows)
@@ -56,7 +59,11 @@ def decide(course_folder: Path) -> Decide:
 
 
 def result_of_ada(handed_in: str = "", late: bool = False) -> Result:
-    """Ada's result: 3 of 4, and 6 of 6. The time without a zone is Berlin's."""
+    """Return a result with 3 of 4 points for "mean" and 6 of 6 for "median".
+
+    handed_in: the time of the submission, in Berlin's time zone; "" is an unknown time.
+    late: whether the platform marks the submission as late.
+    """
     mean = make.exercise("mean", make.check("shape", 1), make.check("values", 2, 3))
     median = make.exercise("median", make.check("all", 6, 6))
     time = moment(handed_in, BERLIN) if handed_in else None

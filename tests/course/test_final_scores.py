@@ -1,4 +1,4 @@
-"""Final scores: due dates, decisions in overrides.yaml, and how each changes a result."""
+"""Final scores: how due dates, late penalties and rows of overrides.yaml change a result."""
 
 import json
 import re
@@ -37,91 +37,91 @@ from tests import make
 
 from .conftest import BERLIN, COURSE, FUZZ, result_of_ada
 
-DUE, SECOND_DAY = "2026-12-01 18:00", "2026-12-03 13:00"
-MEAN, ALL = "student: ada, exercise: mean, ", "student: ada, assignment: averages, "
-TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
-LATE = "averages: 1 day 19 hours after 18:00: 2 days late"
-TWENTY = LATE + ", −20% (10% a day, at most 50%)"
+DUE, TWO_DAYS_LATE = "2026-12-01 18:00", "2026-12-03 13:00"
+ADA_MEAN, ADA_AVERAGES = "student: ada, exercise: mean, ", "student: ada, assignment: averages, "
+TOTAL_OF_5 = ADA_AVERAGES + "score: 5, by: Dr. X, comment: orally"
+LATE_TEXT = "averages: 1 day 19 hours after 18:00: 2 days late"
+PENALTY_TEXT = LATE_TEXT + ", −20% (10% a day, at most 50%)"
 
 
 @pytest.mark.parametrize(
     ("rows", "points", "says"),
     [
         pytest.param(
-            [ALL + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"],
+            [ADA_AVERAGES + "due: 2026-12-03 18:00, by: Dr. X, comment: ill"],
             (9, 10, 3, 6),
             "averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill",
             id="an extension",
         ),
         pytest.param(
-            [ALL + "due: 2026-12-02T12:00:00Z"],
+            [ADA_AVERAGES + "due: 2026-12-02T12:00:00Z"],
             (8.1, 10, 2.7, 5.4),
             "averages: extension until 2026-12-02 13:00 Europe/Berlin\n"
             "averages: 1 day after 13:00: 1 day late, −10% (10% a day, at most 50%) (9 → 8.1)",
             id="an extension that ended before the hand-in",
         ),
         pytest.param(
-            [MEAN + "score: 4, by: Dr. X, comment: a right idea"],
+            [ADA_MEAN + "score: 4, by: Dr. X, comment: a right idea"],
             (8.8, 10, 4, 4.8),
-            f"{TWENTY} (10 → 8.8)\nmean: score set to 4 by Dr. X: a right idea (3 → 4)",
-            id="a score by hand has no late penalty",
+            f"{PENALTY_TEXT} (10 → 8.8)\nmean: score set to 4 by Dr. X: a right idea (3 → 4)",
+            id="a manual score has no late penalty",
         ),
         pytest.param(
-            [MEAN + "excused: true, comment: ill"],
+            [ADA_MEAN + "excused: true, comment: ill"],
             (4.8, 6, 2.4, 4.8),
-            f"{TWENTY} (6 → 4.8)\nmean: excused: counts for nothing: ill (2.4 → 0)",
+            f"{PENALTY_TEXT} (6 → 4.8)\nmean: excused: counts for nothing: ill (2.4 → 0)",
             id="an exercise is excused",
         ),
         pytest.param(
-            [ALL + "excused: true"],
+            [ADA_AVERAGES + "excused: true"],
             (0, 0, 2.4, 4.8),
-            f"averages: excused: counts for nothing (7.2 → 0)\n{LATE}",
+            f"averages: excused: counts for nothing (7.2 → 0)\n{LATE_TEXT}",
             id="the assignment is excused",
         ),
         pytest.param(
             ["student: bela, exercise: mean, score: 4"],
             (7.2, 10, 2.4, 4.8),
-            f"{TWENTY} (9 → 7.2)",
+            f"{PENALTY_TEXT} (9 → 7.2)",
             id="a decision about another student",
         ),
         pytest.param(
-            [MEAN + "score: 1", TOTAL],
+            [ADA_MEAN + "score: 1", TOTAL_OF_5],
             (5, 10, 2, 3),
             "averages: total set to 5 by Dr. X: orally (9 → 5)\nmean: score set to 1 (3 → 1)",
-            id="a total replaces scores and penalties, and the exercises share it",
+            id="a total replaces all scores and penalties",
         ),
         pytest.param(
-            [MEAN + "score: 1", "student: ada, exercise: median, score: 1"],
+            [ADA_MEAN + "score: 1", "student: ada, exercise: median, score: 1"],
             (2, 10, 1, 1),
-            f"{LATE}\nmean: score set to 1 (3 → 1)\nmedian: score set to 1 (6 → 1)",
-            id="a penalty has nothing to take from",
+            f"{LATE_TEXT}\nmean: score set to 1 (3 → 1)\nmedian: score set to 1 (6 → 1)",
+            id="no late penalty if all scores are manual",
         ),
     ],
 )
 def test_an_override_changes_the_score_of_a_late_submission(decide, rows, points, says):
-    graded = result_of_ada(SECOND_DAY)
+    graded = result_of_ada(TWO_DAYS_LATE)
     counted = final(graded, decide(*rows))
     scores = [exercise.score for exercise in counted.exercises]
     assert (counted.score, counted.max_score, *scores) == points
     assert "\n".join(sentences(counted)) == says
     checks = [exercise.checks for exercise in graded.exercises]
     assert [exercise.checks for exercise in counted.exercises] == checks
-    assert graded == result_of_ada(SECOND_DAY)
+    assert graded == result_of_ada(TWO_DAYS_LATE)
 
 
 @pytest.mark.parametrize(
-    ("late", "words", "is_told"),
+    ("late", "words", "is_reported"),
     [
         # a whole class may have unknown times
         (False, "handed in at an unknown time: not counted as late", False),
-        # an instructor wants to see these few
+        # only a few students: the instructor has to look at them
         (True, "Canvas says late, and not by how much: nothing is taken off", True),
     ],
 )
-def test_a_submission_with_an_unknown_time_has_no_penalty(decide, late, words, is_told):
+def test_a_submission_with_an_unknown_time_has_no_penalty(decide, late, words, is_reported):
     counted = final(result_of_ada(late=late), decide())
     assert (counted.score, [adjustment.words for adjustment in counted.adjustments]) == (9, [words])
-    assert list(sentences(counted)) == [f"averages: {words}"] * is_told
+    assert list(sentences(counted)) == [f"averages: {words}"] * is_reported
 
 
 def test_a_result_without_due_date_and_override_is_returned_unchanged(decide):
@@ -142,7 +142,7 @@ def test_for_a_gradebook_only_excuses_are_applied(decide):
     decisions = decide(
         "student: ada, exercise: mean, excused: true", "student: ada, exercise: median, score: 1"
     )
-    excused = with_excuses(result_of_ada(SECOND_DAY), decisions)
+    excused = with_excuses(result_of_ada(TWO_DAYS_LATE), decisions)
     assert (excused.score, excused.max_score) == (6, 6)
     assert [exercise.excused for exercise in excused.exercises] == [True, False]
     assert excused.adjustments == ()
@@ -173,13 +173,13 @@ def test_after_an_excuse_the_score_is_scaled_to_all_points(decide):
 
 
 def test_without_a_late_policy_lateness_is_reported_without_penalty(course_folder, decide):
-    """The grace is a quarter of an hour."""
+    """The grace period is 15 minutes."""
     (course_folder / "course.yaml").write_text(re.sub("late: .*\n", "", COURSE))
     decisions = decide()
     assert final(result_of_ada("2026-12-01 18:15"), decisions).adjustments == ()
     assert final(result_of_ada("2026-12-01 18:15:01"), decisions).adjustments
-    counted = final(result_of_ada(SECOND_DAY), decisions)
-    assert (counted.score, list(sentences(counted))) == (9, [LATE])
+    counted = final(result_of_ada(TWO_DAYS_LATE), decisions)
+    assert (counted.score, list(sentences(counted))) == (9, [LATE_TEXT])
 
 
 def test_a_row_with_answers_comments_on_every_attempt_with_these_answers(decide):
@@ -196,7 +196,7 @@ def test_a_row_with_answers_comments_on_every_attempt_with_these_answers(decide)
 
 
 def test_each_share_of_an_overridden_total_is_labelled(decide):
-    counted = final(result_of_ada(SECOND_DAY), decide(TOTAL))
+    counted = final(result_of_ada(TWO_DAYS_LATE), decide(TOTAL_OF_5))
     shares = []
     for exercise in counted.exercises:
         shares += map(adjustment_text, exercise_adjustments(exercise, counted))
@@ -206,21 +206,25 @@ def test_each_share_of_an_overridden_total_is_labelled(decide):
 @pytest.mark.parametrize(
     ("handed_in", "row", "points", "words"),
     [
-        pytest.param(DUE, "", (None, None, 6), "", id="there is no total"),
+        pytest.param(DUE, "", (None, None, 6), "", id="no total"),
         pytest.param(
-            SECOND_DAY,
+            TWO_DAYS_LATE,
             "",
             (None, None, 4.8),
-            TWENTY.removeprefix("averages: "),
-            id="a penalty takes from the rest, and there is no total",
+            PENALTY_TEXT.removeprefix("averages: "),
+            id="no total, and a late penalty on the other exercise",
         ),
-        pytest.param(DUE, MEAN + "score: 3", (9, 3, 6), "", id="a score by hand gives it points"),
+        pytest.param(DUE, ADA_MEAN + "score: 3", (9, 3, 6), "", id="a manual score gives a total"),
         pytest.param(
-            DUE, MEAN + "excused: true", (6, None, 6), "", id="an excuse leaves a total of the rest"
+            DUE,
+            ADA_MEAN + "excused: true",
+            (6, None, 6),
+            "",
+            id="an excuse gives a total",
         ),
         pytest.param(
             DUE,
-            ALL + "excused: true",
+            ADA_AVERAGES + "excused: true",
             (0, None, 6),
             "excused: counts for nothing",
             id="the assignment is excused",
@@ -238,9 +242,9 @@ def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
     assert (counted.score, *(exercise.score for exercise in counted.exercises)) == points
     assert "".join(adjustment.words for adjustment in counted.adjustments) == words
     for adjustment in counted.exercises[0].adjustments:
-        assert 0 not in (adjustment.before, adjustment.after) or (
-            adjustment.before == adjustment.after
-        )
+        # an exercise without a score must not be shown as changed from or to 0
+        if adjustment.before != adjustment.after:
+            assert 0 not in (adjustment.before, adjustment.after)
 
 
 @pytest.mark.parametrize(
@@ -259,19 +263,19 @@ def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
             "there is no exercise 'mean'; there are: variance",
         ),
         ("student: ada, excused: true", "of which assignment? There are: averages, spread"),
-        (MEAN + "score: 40", "score 40 is more than the 4 points of mean. Next"),
-        (ALL + "score: 11", "score 11 is more than the 10 points of averages"),
-        (MEAN + "score: .nan", "finite number"),
-        (MEAN + "score: !!int ''", "cannot be read as int"),
-        (MEAN, "a row has one of score, due, excused; this one has none"),
-        (MEAN + "score: 1, excused: true", "this one has score and excused"),
+        (ADA_MEAN + "score: 40", "score 40 is more than the 4 points of mean. Next"),
+        (ADA_AVERAGES + "score: 11", "score 11 is more than the 10 points of averages"),
+        (ADA_MEAN + "score: .nan", "finite number"),
+        (ADA_MEAN + "score: !!int ''", "cannot be read as int"),
+        (ADA_MEAN, "a row has one of score, due, excused; this one has none"),
+        (ADA_MEAN + "score: 1, excused: true", "this one has score and excused"),
         (
             "student: 007, exercise: mean, score: 1",
             "student: should be a text: write it in quotes (input: 7)",
         ),
-        (MEAN + "due: 2026-12-03 18:00", "due is of all exercises"),
+        (ADA_MEAN + "due: 2026-12-03 18:00", "due is of all exercises"),
         (
-            ALL + "due: 9999-12-31 23:58:20 -14:00",
+            ADA_AVERAGES + "due: 9999-12-31 23:58:20 -14:00",
             "is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin",
         ),
         (
@@ -279,24 +283,24 @@ def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
             "spread has no due date to extend",
         ),
         (
-            ALL + "due: 2026-11-30 18:00",
+            ADA_AVERAGES + "due: 2026-11-30 18:00",
             "2026-11-30 18:00 Europe/Berlin is before the due date of averages, 2026-12-01 18:00 "
             "Europe/Berlin",
         ),
-        (ALL + "due: 2027-03-28 02:30", "Europe/Berlin skips"),
-        (MEAN + "score: 3", "a second score of the same; the first is in line 2"),
+        (ADA_AVERAGES + "due: 2027-03-28 02:30", "Europe/Berlin skips"),
+        (ADA_MEAN + "score: 3", "a second score of the same; the first is in line 2"),
         (
             "studnt: ada, exercise: mean, score: 3",
             "studnt: there is no such key; did you mean student?",
         ),
-        (MEAN + "points: 3", "points: there is no such key; there are student, "),
+        (ADA_MEAN + "points: 3", "points: there is no such key; there are student, "),
         ("exercise: mean, score: 3", "a row names a student"),
         ("answers: 3f2a, exercise: mean", "a row with answers has an exercise and a comment"),
     ],
 )
 def test_an_invalid_row_is_reported_in_one_line_with_its_line_number(decide, row, says):
     with pytest.raises(CourseFault) as raised:
-        decide(MEAN + "score: 4", row)
+        decide(ADA_MEAN + "score: 4", row)
     message = str(raised.value)
     assert f"{NAME}:3: " in message
     assert says in message
@@ -365,7 +369,10 @@ def test_the_example_in_the_documentation_is_valid(repository, tmp_path):
         ("2026-12-01 18:00:00.123456 America/New_York", "2026-12-01T23:00:00.123456"),
         ("2026-11-20 10:11:12.345678000 -08:00", "2026-11-20T18:11:12.345678"),
         ("2026-11-20 10:11:12 +0100", "2026-11-20T09:11:12"),
-        ("2026-10-25 02:30", "2026-10-25T01:30:00"),  # shown twice: the later
+        (
+            "2026-10-25 02:30",
+            "2026-10-25T01:30:00",
+        ),  # shown twice: the later one
         ("2100-12-31 23:59:59Z", "2100-12-31T23:59:59"),
         (f"{'2026-12-01 18:00':100}", "2026-12-01T17:00:00"),
     ],
@@ -384,7 +391,7 @@ def test_a_displayed_time_is_read_back_as_the_same_time(clock, zone):
     text = shown_moment(when, zone)
     assert text.endswith(f" {zone}")
     local = when.astimezone(ZoneInfo(zone))
-    later = local.replace(fold=1).astimezone(UTC)  # if the clock shows the time twice
+    later = local.replace(fold=1).astimezone(UTC)  # if clocks show this time twice
     assert moment(text) == read_moment(text, BERLIN) == later
 
 
@@ -445,7 +452,7 @@ def test_a_duration_is_a_number_and_a_unit(units, seconds, number, space):
 
 
 def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | str):
-    """Return the final result of a hand-in, where the clock of Berlin counts the days."""
+    """Return the final result of a submission, with late days by Berlin's clock."""
     return final(
         result_of_ada(str(handed_in)),
         Decisions(BERLIN, {"averages": Dates(due_date, policy, BERLIN)}),
@@ -462,7 +469,10 @@ def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | s
 def test_each_late_day_by_the_local_clock_adds_a_penalty(
     deadline, days_later, seconds_later, policy
 ):
-    """Clocks go back on 25 October and forward on 29 March."""
+    """Some deadlines are just before clocks change, on 25 October and 29 March.
+
+    policy: minutes of grace, percent per day, and percent at most.
+    """
     grace, per_day, at_most = policy
     due_date, delay = moment(deadline, BERLIN), timedelta(days_later, seconds_later)
     late_policy = LatePolicy(grace=f"{grace} min", per_day=f"{per_day}%", at_most=f"{at_most}%")
@@ -495,7 +505,7 @@ def test_each_late_day_by_the_local_clock_adds_a_penalty(
         (
             "2026-10-25T00:30Z",
             "2026-10-25T01:10Z",
-            "40 minutes after 02:30: 1 day late",  # an hour that is shown twice
+            "40 minutes after 02:30: 1 day late",  # clocks show this hour twice
         ),
         ("2026-10-26 20:00", "2026-10-28 20:01:05", "2 days 1 minute after 20:00: 3 days late"),
     ],

@@ -1,4 +1,4 @@
-"""course.yaml: a right file is read, a wrong one is refused with its line, as by its schema."""
+"""course.yaml: a valid file is loaded, and an invalid one is refused, also by the schema."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from manyheads.submission.roster_and_times import read_roster
 
 from .conftest import COURSE, FUZZ
 
-GOOD = """\
+VALID_COURSE = """\
 title: Averages
 limits:
   seconds_per_call: 2
@@ -47,7 +47,7 @@ assignments:
 
 @pytest.fixture
 def load_content(tmp_path):
-    """Load a course.yaml with this content."""
+    """Return a function that writes a course.yaml and loads it."""
 
     def load_text(text):
         (tmp_path / "course.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -57,7 +57,7 @@ def load_content(tmp_path):
 
 
 def test_a_valid_file_is_loaded_with_default_values(load_content):
-    course = load_content(GOOD)
+    course = load_content(VALID_COURSE)
     (assignment,) = course.assignments
     assert [exercise.id for exercise in assignment.exercises] == ["running_mean", "median"]
     assert assignment.points == 6.5
@@ -75,7 +75,8 @@ def test_a_valid_file_is_loaded_with_default_values(load_content):
 
 
 def test_the_worker_limits_follow_the_course_with_more_for_cuda(load_content):
-    limits = load_content(GOOD).limits
+    """The limit on the size of the source is not passed to the worker."""
+    limits = load_content(VALID_COURSE).limits
     cpu, cuda = limits.for_worker(), limits.for_worker("cuda")
     expected = {**limits.model_dump(), "device": "cpu"}
     assert {**vars(cpu), "source_kib": limits.source_kib} == expected
@@ -170,9 +171,9 @@ def test_the_worker_limits_follow_the_course_with_more_for_cuda(load_content):
     ],
 )
 def test_an_invalid_value_is_reported_with_its_line(load_content, tmp_path, old, new, line, says):
-    assert GOOD.count(old) == 1
+    assert VALID_COURSE.count(old) == 1
     with pytest.raises(CourseError) as error:
-        load_content(GOOD.replace(old, new))
+        load_content(VALID_COURSE.replace(old, new))
     message = str(error.value)
     assert message.startswith(f"{tmp_path / 'course.yaml'}:{line}: ")
     assert says in message
@@ -202,7 +203,7 @@ def test_an_invalid_value_is_reported_with_its_line(load_content, tmp_path, old,
             ":1: title: should be a text: write it in quotes",
         ),
         pytest.param(
-            GOOD + GOOD[GOOD.index("  - id: averages") :],
+            VALID_COURSE + VALID_COURSE[VALID_COURSE.index("  - id: averages") :],
             ":17: id: the assignment averages occurs twice",
             id="an assignment occurs twice",
         ),
@@ -247,7 +248,7 @@ def test_the_nearest_course_above_is_found(tmp_path):
         ("attention", True, "'attention' may be any of these assignments: heads, practice."),
         ("haeds", True, "there is no assignment 'haeds'; did you mean heads?"),
         ("tails", True, "there is no assignment 'tails'; there are: heads, practice, heads_2."),
-        # as a file names one
+        # files name an assignment by its full id
         ("multi", False, "there is no assignment 'multi'; there are: heads, practice, heads_2."),
         (None, True, "of which assignment? There are: heads, practice, heads_2."),
     ],
@@ -436,7 +437,7 @@ def test_an_invalid_signature_in_course_yaml_is_reported_with_its_line(tiny_copy
 
 
 def schema_errors(text: str) -> list[object]:
-    """Return what editors mark in a course.yaml with this text."""
+    """Return the errors of a course.yaml by the schema, which editors show."""
     schema = json.loads(COURSE_SCHEMA.read_text(encoding="utf-8"))
     return [*jsonschema.Draft202012Validator(schema).iter_errors(yaml.safe_load(text))]
 
@@ -467,9 +468,9 @@ def test_our_courses_are_valid_by_the_schema(repository, name):
     ],
 )
 def test_the_schema_rejects_an_invalid_course(old, new):
-    good = COURSE.replace("18:00", "18:00 Z")
-    assert schema_errors(good) == []
-    assert schema_errors(good.replace(old, new, 1))
+    valid_text = COURSE.replace("18:00", "18:00 Z")
+    assert schema_errors(valid_text) == []
+    assert schema_errors(valid_text.replace(old, new, 1))
 
 
 def test_course_yaml_names_its_schema_for_editors(repository):
@@ -482,8 +483,8 @@ OVERRIDES = """\
 - {student: bela, assignment: averages, due: 2026-12-03 18:00}
 """
 ROSTER = "id,name,section,email\nada,Ada Lovelace,A,ada@example.org\nbela,Béla,B,\n"
-# Values that YAML reads in an unusual way, one in a line.
-VALUES = """\
+# YAML values with special meanings or errors, one per line
+UNUSUAL_VALUES = """\
 !!int ''
 !!float x
 !!bool x
@@ -515,19 +516,21 @@ a: b: c
 =1+1
 ../x
 é""".split("\n")
-LONG = ["? [a]\n", "%YAML 3.0\n---\n", "\n---\n", "[" * 400, "9" * 5000]
-PIECES = st.sampled_from([*VALUES, *LONG, *"{}[]'\"|,:\t\r\0\ufeff\x85"]) | st.text(max_size=5)
+UNUSUAL_TEXTS = ["? [a]\n", "%YAML 3.0\n---\n", "\n---\n", "[" * 400, "9" * 5000]
+REPLACEMENTS = st.sampled_from(
+    [*UNUSUAL_VALUES, *UNUSUAL_TEXTS, *"{}[]'\"|,:\t\r\0\ufeff\x85"]
+) | st.text(max_size=5)
 
 
 @st.composite
-def contents(draw, text):
-    """Draw any bytes, or this text with one to four parts replaced."""
+def changed_bytes(draw, text):
+    """Return a strategy for arbitrary bytes, and for the text with one to four parts replaced."""
     if draw(st.integers(0, 4)) == 0:
         return draw(st.binary() | st.text().map(str.encode))
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         end = start + draw(st.sampled_from([0, 0, 1, 5, 20]))
-        text = text[:start] + draw(PIECES) + text[end:]
+        text = text[:start] + draw(REPLACEMENTS) + text[end:]
     return text.encode()
 
 
@@ -540,7 +543,7 @@ def contents(draw, text):
 @given(st.data())
 def test_any_file_is_read_or_refused_in_one_line(tmp_path, name, text, data):
     (tmp_path / "course.yaml").write_text(COURSE)
-    (tmp_path / name).write_bytes(data.draw(contents(text)))
+    (tmp_path / name).write_bytes(data.draw(changed_bytes(text)))
     fault = None
     try:
         if name == "roster.csv":

@@ -1,12 +1,12 @@
-"""Files of authors that are not in UTF-8 are named before anything reads them."""
+"""An author's file that is not in UTF-8 is refused before anything uses it."""
 
 import pytest
 
 from manyheads.course import CourseError, demand_utf8, load_course
 
 
-def spoil(path) -> str:
-    """Write Latin-1 at the end of a file, and return the beginning of the message."""
+def append_latin_1(path) -> str:
+    """Append a Latin-1 character to a file, and return the beginning of the expected message."""
     text = path.read_bytes()
     path.write_bytes(text + b"# by M\xfcller\n")
     line = text.count(b"\n") + 1
@@ -23,16 +23,16 @@ def spoil(path) -> str:
     ],
 )
 def test_a_source_in_latin_1_is_reported_with_its_line(tiny_copy, name):
-    says = spoil(tiny_copy / name)
+    message_start = append_latin_1(tiny_copy / name)
     with pytest.raises(CourseError) as error:
         demand_utf8(load_course(tiny_copy))
-    assert str(error.value).startswith(says)
+    assert str(error.value).startswith(message_start)
 
 
 @pytest.mark.parametrize("command", ["release", "verify"])
 def test_release_and_verify_refuse_a_file_in_latin_1(run_course, tiny_copy, command):
-    says = spoil(tiny_copy / "grader/misconceptions/running_mean.py")
+    message_start = append_latin_1(tiny_copy / "grader/misconceptions/running_mean.py")
     refused = run_course(command, cwd=tiny_copy)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(f"course: {says}")
+    assert refused.stderr.startswith(f"course: {message_start}")
     assert refused.stderr.endswith("Next: mend that line, then the same command again\n")

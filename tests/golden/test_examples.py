@@ -1,12 +1,10 @@
-"""The class in examples/submitted, graded in the box: scores and names are what they were when a
-person read them.
+"""Golden test: grade the class in examples/submitted and compare with recorded files.
 
-So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a
-digest of each.
+`examples.json` contains the scores and diagnoses, which a person has reviewed. `written.json`
+contains a digest of each result, export, Markdown text and page.
 
-After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it
-writes all of it into two folders, and `diff -r` shows what has changed. It also writes
-`examples.json` and `written.json` anew.
+To review an intended change, run `python tests/golden/test_examples.py FOLDER` before and after it,
+with two folders, and compare the folders by `diff -r`. The command also updates both files.
 """
 
 import hashlib
@@ -32,59 +30,58 @@ from manyheads.report.score_exports import FORMATS
 from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 
-# twenty students are graded for the first test, which takes minutes on a busy machine
+# the first test grades twenty students, which takes minutes on a busy machine
 pytestmark = [pytest.mark.recorded, pytest.mark.timeout(1200)]
 
 HERE = Path(__file__).parent
-IF_MEANT = "if it is meant: python tests/golden/test_examples.py FOLDER"
+HOW_TO_UPDATE = "if it is meant: python tests/golden/test_examples.py FOLDER"
 SUBMITTED = HERE.parents[1] / "examples" / "submitted"
 SCHEMA = HERE.parents[1] / "manyheads" / "result.schema.json"
 
-ENDLESS = {"jun"}  # whose loop has no end, and no other end after less time
+ENDLESS_LOOP_STUDENTS = {"jun"}  # a shorter time limit gives the same result
 
 Summary = dict[str, dict[str, dict[str, object]]]
 
 
 def summary_of(results: Path) -> Summary:
-    """Score, names and outcomes of every attempt."""
+    """Return the score, misconceptions and failed outcomes of every attempt."""
     summary: Summary = {}
     for path in sorted(results.glob("*/*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         for exercise in result["exercises"]:
             named = [misconception["id"] for misconception in exercise["diagnosis"]]
-            missed = sorted({check["outcome"] for check in exercise["checks"]} - {"passed"})
-            entry = {"score": exercise["score"], "named": named, "not passed": missed}
+            failures = sorted({check["outcome"] for check in exercise["checks"]} - {"passed"})
+            entry = {"score": exercise["score"], "named": named, "not passed": failures}
             summary.setdefault(result["student"], {})[exercise["id"]] = entry
     return summary
 
 
 def grade_examples(out: Path, box: Box) -> None:
-    """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the
-    inputs it meets.
+    """Grade all examples with a fixed secret, so that the inputs of checks are the same.
 
-    The line that is wrong is not searched for: that takes longer than all else, and is no part of
-    the summary.
+    The search for wrong lines is off: it takes longer than everything else, and the summary does
+    not contain its result.
     """
     course = load_course(HERE.parents[1])
     submissions, refused = find_submissions(course, SUBMITTED)
     assert not refused
     limits, settings = (course.limits.seconds_per_call, 1.0), Settings(b"golden" * 6, lines=False)
-    judges = [Judge(with_seconds(course, seconds), box, settings) for seconds in limits]
+    judges = [Judge(with_time_limit(course, seconds), box, settings) for seconds in limits]
     for submission in submissions:
-        judge = judges[submission.student in ENDLESS]
+        judge = judges[submission.student in ENDLESS_LOOP_STUDENTS]
         write_result(judge.grade(submission), out)
         assert not judge.faults
 
 
 def write_all(results: Path, out: Path) -> None:
-    """Write what an instructor and a student get of these results: exports, Markdown, pages, and
-    the results themselves.
-    """
+    """Write everything that instructors and students get: results, exports, Markdown and pages."""
     labels = labels_of(load_course(HERE.parents[1]))
     loaded = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
     view = ClassView(loaded, labels=labels)
     write_pages(view, out / "pages")
-    texts = {f"class.{name}": to(view) for name, to in FORMATS.items() if name != "gradescope"}
+    texts = {
+        f"class.{name}": to_text(view) for name, to_text in FORMATS.items() if name != "gradescope"
+    }
     for result in loaded:
         name = f"{result.student}-{result.assignment}"
         texts[f"{name}.md"] = feedback_markdown(result, labels)
@@ -94,7 +91,7 @@ def write_all(results: Path, out: Path) -> None:
 
 
 def digests_of(out: Path) -> dict[str, str]:
-    """The digest of every file."""
+    """Return the digest of every file in a folder."""
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return {
         path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
@@ -102,26 +99,27 @@ def digests_of(out: Path) -> dict[str, str]:
     }
 
 
-def with_seconds(course: Course, seconds: float) -> Course:
-    """The course, with so much time for a call."""
+def with_time_limit(course: Course, seconds: float) -> Course:
+    """Return the course with another time limit per call."""
     limits = course.limits.model_copy(update={"seconds_per_call": seconds})
     return replace(course, file=course.file.model_copy(update={"limits": limits}))
 
 
 @pytest.fixture(scope="module")
 def graded_examples(once: Callable[..., Path], box: Box) -> Path:
-    """Graded once, whichever of pytest-xdist's workers asks first."""
+    """Return the folder of the results. They are graded once for all workers of pytest-xdist."""
     return once("golden", lambda out: grade_examples(out, box))
 
 
 @pytest.fixture(scope="module")
 def golden() -> Summary:
+    """Return the recorded scores and diagnoses."""
     summary: Summary = json.loads((HERE / "examples.json").read_text(encoding="utf-8"))
     return summary
 
 
 def test_scores_and_diagnoses_match_the_golden_file(graded_examples, golden):
-    assert summary_of(graded_examples) == golden, IF_MEANT
+    assert summary_of(graded_examples) == golden, HOW_TO_UPDATE
 
 
 def test_all_written_files_match_their_golden_digests(graded_examples, tmp_path):
@@ -130,7 +128,7 @@ def test_all_written_files_match_their_golden_digests(graded_examples, tmp_path)
     digests = digests_of(tmp_path)
     names = digests.keys() | golden.keys()
     changed = sorted(name for name in names if digests.get(name) != golden.get(name))
-    assert not changed, f"{', '.join(changed)} changed; {IF_MEANT}"
+    assert not changed, f"{', '.join(changed)} changed; {HOW_TO_UPDATE}"
 
 
 def test_every_result_is_valid_by_the_schema(graded_examples):
@@ -169,9 +167,9 @@ if __name__ == "__main__":
     with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as judge_box:
         grade_examples(out / "results", judge_box)
     write_all(out / "results", out / "written")
-    for name, golden_of in (
+    for name, new_content in (
         ("examples", summary_of(out / "results")),
         ("written", digests_of(out / "written")),
     ):
-        text = json.dumps(golden_of, indent=1, ensure_ascii=False)
+        text = json.dumps(new_content, indent=1, ensure_ascii=False)
         (HERE / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")

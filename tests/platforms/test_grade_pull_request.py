@@ -465,7 +465,7 @@ NOTHING_STARTED_TEXT = (
 
 
 @pytest.mark.parametrize(
-    ("ended", "text", "title"),
+    ("job_result", "text", "title"),
     [
         *[(end, f"## Not graded\n\nGrading {ENDED[end]}", "Not graded") for end in ENDED],
         ("success", NOTHING_STARTED_TEXT, "Nothing is started"),

@@ -397,7 +397,7 @@ def test_an_impossible_manual_score_is_an_error(tiny, url, book, column, points)
 
 
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad_url", "says"),
     [
         ("gradebook.db", "Could not parse"),
         ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),

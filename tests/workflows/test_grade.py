@@ -1,4 +1,4 @@
-"""The workflow that grades pull requests, step by step, in a school that stands on this machine."""
+"""The workflow that grades pull requests, run step by step with stand-ins for the service."""
 
 import re
 import shutil
@@ -35,7 +35,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def publish(folder: Path, bare: Path) -> str:
-    """Commit a folder, and put it where the service looks for it; the commit."""
+    """Commit a folder, clone it to the bare repository `bare`, and return the commit."""
     git(folder, "init", "--quiet")
     git(folder, "add", "--all", "--force", ".")
     git(folder, "commit", "--quiet", "--message", "as released")
@@ -62,22 +62,22 @@ def create_repositories(folder: Path) -> str:
 
 @dataclass
 class School:
-    """Its folder, its service, and how its class repository is set up."""
+    """A class repository and a private course on a service, with the settings of the class."""
 
     folder: Path
     service: Service
     course_ref: str
     variables: dict[str, str] = field(default_factory=lambda: {"GRADING": "on"})
     course_key: str = KEY
-    options: dict[str, Any] = field(default_factory=dict)  # of every run
+    options: dict[str, Any] = field(default_factory=dict)  # of every run, see Run
 
     @property
     def bare(self) -> Path:
-        """The class repository as the service holds it."""
+        """Return the bare class repository of the service."""
         return self.service.repositories / "school" / "class.git"
 
     def clone(self) -> Path:
-        """A new clone of the class repository."""
+        """Return a new clone of the class repository."""
         work = self.folder / f"work-{len(list(self.folder.iterdir()))}"
         git(self.folder, "clone", "--quiet", str(self.bare), str(work))
         return work
@@ -134,7 +134,7 @@ class School:
         return run.run_jobs()
 
     def dispatch(self, number: int) -> dict[str, Job]:
-        """Run the workflow as somebody who asks to grade a pull request again."""
+        """Run the workflow as if somebody asked to grade a pull request again."""
         repository = {"full_name": "school/class", "default_branch": "main"}
         event = {"inputs": {"pull_request": str(number)}, "repository": repository}
         return self.run(event, "workflow_dispatch")
@@ -145,35 +145,33 @@ NO_RUNNER = (
     "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER "
     "is empty)."
 )
-TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it through its output
+RUNNER_COMMAND = re.compile(r"(?m)^\s*::|##\[")  # a step's output could command the runner
 
 
 @pytest.fixture(scope="session")
-def original_repositories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Both repositories as they are at first, and the course's commit: to copy from."""
+def template_repositories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return both repositories, to be copied by each test, and the course's commit."""
     folder = tmp_path_factory.mktemp("founded")
     return folder / "repositories", create_repositories(folder)
 
 
 @pytest.fixture
-def school(original_repositories: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
+def school(template_repositories: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
     """A class repository and a private course, on a service of their own."""
-    shutil.copytree(original_repositories[0], tmp_path / "repositories")
+    shutil.copytree(template_repositories[0], tmp_path / "repositories")
     (tmp_path / "school").mkdir()
     with Service(tmp_path / "repositories") as service:
         yield School(
             tmp_path / "school",
             service,
-            original_repositories[1],
-            options={"look": nothing_is_left},
+            template_repositories[1],
+            options={"look": assert_no_secrets_left},
         )
 
 
-def nothing_is_left(job: Job) -> None:
-    """After every step: the key and the job's token are in no file, and nobody has spoken to the
-    runner.
-    """
-    assert not TO_THE_RUNNER.search(job.log), job.log
+def assert_no_secrets_left(job: Job) -> None:
+    """Check after every step that no file contains a secret and no output commands the runner."""
+    assert not RUNNER_COMMAND.search(job.log), job.log
     for path in job.folder.rglob("*"):
         if path.is_file() and not path.is_symlink() and ".venv" not in path.parts:
             content = path.read_bytes()
@@ -182,20 +180,24 @@ def nothing_is_left(job: Job) -> None:
 
 
 def assert_ended(jobs: dict[str, Job], **overrides: str) -> None:
-    """Nobody asked for a GPU, and all else went well, but for these."""
+    """Check the result of each job: the defaults are a successful run without a GPU.
+
+    overrides: the results of jobs that differ from the defaults.
+    """
     usual = {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}
     log = "\n".join(job.log for job in jobs.values())
     assert {name: job.result for name, job in jobs.items()} == usual | overrides, log
 
 
 def comment(school: School, number: int) -> str:
+    """Return the only comment of the grader on a pull request."""
     (only,) = school.service.comments_on(number)
     assert only.startswith(f"{MARK}\n")
     return only.removeprefix(f"{MARK}\n")
 
 
-def remark(school: School) -> dict[str, Any]:
-    """The only one on a line, of the newest run."""
+def newest_annotation(school: School) -> dict[str, Any]:
+    """Return the only line annotation of the newest check run."""
     (annotation,) = school.service.check_runs[-1]["output"]["annotations"]
     return annotation
 
@@ -232,9 +234,9 @@ def test_each_push_is_graded_and_replaces_the_comment(
     caches = (school.service.repositories.parent / "caches").iterdir()
     names = sorted("-".join(path.name.split("-")[:2]) for path in caches)
     assert names == ["graded-cpu", "graded-cpu", "graded-gpu", "grader-cpu", "grader-gpu"]
-    assert remark(school)["path"] == SCRIPT
-    assert WRONG.splitlines()[remark(school)["start_line"] - 1] == "def running_mean(x):"
-    assert "You divided by the length of x everywhere." in remark(school)["message"]
+    assert newest_annotation(school)["path"] == SCRIPT
+    assert WRONG.splitlines()[newest_annotation(school)["start_line"] - 1] == "def running_mean(x):"
+    assert "You divided by the length of x everywhere." in newest_annotation(school)["message"]
 
 
 def test_a_notebook_in_a_fork_is_graded(school: School) -> None:
@@ -245,8 +247,8 @@ def test_a_notebook_in_a_fork_is_graded(school: School) -> None:
     assert_ended(school.run(school.pull_request(2, {NOTEBOOK: text}, login="ben", fork=True)))
     assert comment(school, 2).startswith("## Averages: ")
     assert "raised AttributeError on line" in comment(school, 2)
-    assert remark(school)["path"] == NOTEBOOK
-    assert ".summ()" in text.splitlines()[remark(school)["start_line"] - 1]
+    assert newest_annotation(school)["path"] == NOTEBOOK
+    assert ".summ()" in text.splitlines()[newest_annotation(school)["start_line"] - 1]
 
 
 def test_edits_to_the_workflow_and_the_grader_have_no_effect(
@@ -278,6 +280,7 @@ def test_edits_to_the_workflow_and_the_grader_have_no_effect(
     assert "| ✗ | 01 The running mean | 2 / 4 |" in comment(school, 3)
 
 
+# an attempt that searches for secrets, sends them, and prints commands for the runner
 HOSTILE = """
 import glob, os, socket, sys
 
@@ -345,8 +348,8 @@ def test_a_hostile_attempt_obtains_no_secrets_and_injects_no_text(school: School
     assert not list(school.folder.rglob("pwned"))
 
 
-def forbid_namespaces(school: School, event: dict[str, Any]) -> None:
-    """A runner where nobody may make namespaces, not even after asking."""
+def forbid_user_namespaces(school: School, event: dict[str, Any]) -> None:
+    """Make bubblewrap fail, also after the step that allows user namespaces."""
     tools = school.folder / "tools"
     tools.mkdir()
     # setpriv: as root, bubblewrap is tried as somebody else
@@ -356,32 +359,33 @@ def forbid_namespaces(school: School, event: dict[str, Any]) -> None:
     school.options["tools"] = str(tools)
 
 
-def take_away(school: School, event: dict[str, Any]) -> None:
-    """The commit is one that nobody has."""
+def remove_commit(school: School, event: dict[str, Any]) -> None:
+    """Name a commit that does not exist as the head of the pull request."""
     event["pull_request"]["head"]["sha"] = school.service.heads[6] = "b" * 40
 
 
-LACKING: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] = {
-    "a branch in place of a commit": (
+# row: (change of the setup, step that fails, phrase in the comment)
+FAILED_STEPS: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, str]] = {
+    "the course is not pinned to a commit": (
         lambda school, event: setattr(school, "course_ref", "main"),
         "Demand that the course is pinned to a commit",
         "not yours",
     ),
-    "a key that opens nothing": (
+    "a wrong deploy key": (
         lambda school, event: setattr(school, "course_key", "another"),
         "Fetch the private course",
         "not yours",
     ),
-    "no user namespaces": (forbid_namespaces, "Allow user namespaces", "not yours"),
+    "no user namespaces": (forbid_user_namespaces, "Allow user namespaces", "not yours"),
     "files that cannot be fetched": (
-        take_away,
+        remove_commit,
         "Collect the exercise files",
         "The files of this pull request could not be read.",
     ),
 }
 
 
-@pytest.mark.parametrize(("set_up", "failed", "says"), LACKING.values(), ids=LACKING)
+@pytest.mark.parametrize(("set_up", "failed", "says"), FAILED_STEPS.values(), ids=FAILED_STEPS)
 def test_a_failed_setup_step_is_reported_to_the_student(school, set_up, failed, says):
     event = school.pull_request(6, {SCRIPT: RIGHT})
     set_up(school, event)
@@ -414,9 +418,7 @@ def test_a_pull_request_without_an_attempt_is_not_graded(school: School) -> None
 def test_a_merged_attempt_is_graded_without_the_unapproved_gpu_run(
     school: School,
 ) -> None:
-    """Only the private course knows the stubs: what the class repository's branch holds may be
-    somebody's attempt.
-    """
+    """Stubs are read from the private course: the class repository may contain a merged attempt."""
     school.variables["GPU_RUNNER"] = "gpu-box"
     school.options["refused"] = "gpu-approval"
     work = school.clone()
@@ -426,12 +428,12 @@ def test_a_merged_attempt_is_graded_without_the_unapproved_gpu_run(
     assert_ended(school.run(school.pull_request(13, {"notes.md": "Mine.\n"})), approval="failure")
     assert comment(school, 13).startswith("## Averages: 2 / 4\n")
     assert "**On a GPU:** Not run. Nobody approved it." in comment(school, 13)
-    assert remark(school)["path"] == SCRIPT
+    assert newest_annotation(school)["path"] == SCRIPT
 
 
 def test_a_dispatch_grades_the_newest_commit(school: School) -> None:
     school.pull_request(14, {SCRIPT: WRONG})
-    school.pull_request(14, {SCRIPT: RIGHT})  # the newest, whose own run never was
+    school.pull_request(14, {SCRIPT: RIGHT})  # the newest commit, which was never graded
     school.pull_request(15, {SCRIPT: WRONG}, login="ben", fork=True)
     for number, score in ((14, 4), (15, 2)):
         assert_ended(school.dispatch(number))

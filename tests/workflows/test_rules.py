@@ -1,4 +1,4 @@
-"""The rules for every workflow of this repository, and for each rule a change that breaks it."""
+"""Security rules for every workflow of this repository, each with a change that violates it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ Workflow = dict[str, Any]
 WORKFLOWS = REPOSITORY / ".github" / "workflows"
 ACTION = re.compile(r"\s*(?:- )?uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 EVENT_DATA = re.compile(r"\$\{\{[^}]*(github\.event|github\.head_ref|github\.actor|inputs\.)")
-RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are others than to read
+PERMISSIONS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # if not contents: read
     "grade.yml": {
         "cpu": {"contents": "read", "pull-requests": "read"},
         "approval": {},
@@ -24,15 +24,16 @@ RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are othe
     "ci.yml": {},
     "docs.yml": {"publish": {"pages": "write", "id-token": "write"}},
 }
-LONGEST = 120  # characters of a `run:` step: logic lives in commands with tests of their own
+MAX_RUN_LENGTH = 120  # characters of a `run:` step: logic lives in commands with tests of their own
 
 
 def read_workflow(name: str) -> str:
+    """Return the YAML of a workflow."""
     return (WORKFLOWS / name).read_text(encoding="utf-8")
 
 
 def broken_rules(name: str, text: str) -> Iterator[str]:
-    """Yield every rule that the text of this workflow breaks."""
+    """Yield a description of each rule that the text of a workflow violates."""
     workflow = load_workflow(text)
     if workflow.get("permissions") != {}:
         yield "the workflow has rights of its own"
@@ -40,12 +41,13 @@ def broken_rules(name: str, text: str) -> Iterator[str]:
         if "uses:" in line and not ACTION.fullmatch(line):
             yield f"not pinned: {line.strip()}"
     for id_, job in workflow["jobs"].items():
-        for problem in _job(name, id_, job):
+        for problem in job_problems(name, id_, job):
             yield f"{id_}: {problem}"
 
 
-def _job(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
-    expected = RIGHTS[name].get(id_, {"contents": "read"})
+def job_problems(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a description of each rule that a job violates."""
+    expected = PERMISSIONS[name].get(id_, {"contents": "read"})
     if job.get("permissions") != expected:
         yield "other rights than it needs"
     if not 1 <= job.get("timeout-minutes", 0) <= 60:
@@ -55,17 +57,18 @@ def _job(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
     if "write" in expected.values() and name != "docs.yml" and "environment" in job:
         yield "it may write and holds secrets"
     for step in job["steps"]:
-        yield from _step(step)
+        yield from step_problems(step)
 
 
-def _step(step: Mapping[str, Any]) -> Iterator[str]:
+def step_problems(step: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a description of each rule that a step violates."""
     inputs = step.get("with", {})
     action, run = step.get("uses", ""), step.get("run", "")
     if "checkout" in action and inputs.get("persist-credentials") is not False:
         yield "a checkout leaves its token"
     if any("github.event" in str(value) or "head" in str(value) for value in inputs.values()):
         yield "an action is given the head"
-    # Only of the private course's commit, which no pull request can name.
+    # A cache needs a key that no pull request can choose: the commit of the private course.
     if "cache" in inputs or ("cache" in action and "${{ vars.COURSE_REF }}" not in inputs["key"]):
         yield "a cache"
     if "secrets." in str({k: v for k, v in step.items() if k != "with"}) or (
@@ -76,24 +79,33 @@ def _step(step: Mapping[str, Any]) -> Iterator[str]:
         yield "the event's data in a step"
     if "${{" in run:
         yield "an expression in a script"
-    if len(run) > LONGEST or "\n" in run.strip():
+    if len(run) > MAX_RUN_LENGTH or "\n" in run.strip():
         yield "logic in a script"
 
 
 def test_every_workflow_follows_every_rule() -> None:
-    assert {path.name for path in WORKFLOWS.iterdir()} == RIGHTS.keys()
-    for name in RIGHTS:
+    assert {path.name for path in WORKFLOWS.iterdir()} == PERMISSIONS.keys()
+    for name in PERMISSIONS:
         assert list(broken_rules(name, read_workflow(name))) == []
 
 
 TOKEN = "GITHUB_TOKEN: ${{ github.token }}"
 SETUP = "run: make -C course setup PYTHON=python"
 PYTHON = 'python-version: "3.12"'
-BREACHES = {
-    "rights for all": ("permissions: {}", "permissions: {x: read}", "the workflow has rights"),
+# row: (text of grade.yml, its replacement, problem that is reported)
+VIOLATIONS = {
+    "workflow permissions": (
+        "permissions: {}",
+        "permissions: {x: read}",
+        "the workflow has rights",
+    ),
     "a job that may write": ("contents: read", "contents: write", "cpu: other rights than it"),
-    "one right more": ("contents: read", "contents: read\n      x: write", "cpu: other rights"),
-    "a reporter with one right more": (
+    "a permission more": (
+        "contents: read",
+        "contents: read\n      x: write",
+        "cpu: other rights",
+    ),
+    "a permission more for the report job": (
         "checks: write",
         "checks: write\n      issues: write",
         "report: other rights than it needs",
@@ -104,7 +116,7 @@ BREACHES = {
         "env:\n      group: cpu",
         "cpu: no concurrency",
     ),
-    "a reporter with secrets": (
+    "secrets of the report job": (
         "name: report\n",
         "environment: grading\n",
         "report: it may write and holds secrets",
@@ -120,7 +132,11 @@ BREACHES = {
         "cpu: an action is given the head",
     ),
     "a cache": (PYTHON, "cache: pip", "cpu: a cache"),
-    "a cache that anybody can name": ("grader-cpu-${{ vars.COURSE_REF }}", "x", "cpu: a cache"),
+    "a cache without the commit": (
+        "grader-cpu-${{ vars.COURSE_REF }}",
+        "x",
+        "cpu: a cache",
+    ),
     "the key in a step": (
         TOKEN,
         "K: ${{ secrets.COURSE_KEY }}",
@@ -131,7 +147,7 @@ BREACHES = {
         "token: ${{ secrets.COURSE_KEY }}",
         "cpu: a secret outside the checkout",
     ),
-    "the title in a variable": (
+    "the title of the pull request in a variable": (
         TOKEN,
         "T: ${{ github.event.pull_request.title }}",
         "cpu: the event's data in a step",
@@ -149,7 +165,7 @@ BREACHES = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "problem"), BREACHES.values(), ids=BREACHES)
+@pytest.mark.parametrize(("old", "new", "problem"), VIOLATIONS.values(), ids=VIOLATIONS)
 def test_each_rule_detects_its_violation(old: str, new: str, problem: str) -> None:
     text = read_workflow("grade.yml")
     assert old in text
@@ -171,7 +187,7 @@ def grade_workflow() -> Workflow:
 
 def test_grading_checks_out_only_trusted_branches(grade_workflow: Workflow) -> None:
     assert list(grade_workflow["on"]) == ["pull_request_target", "workflow_dispatch"]
-    # a draft is, once
+    # a draft is graded when it is opened, but not again when it becomes ready for review
     assert grade_workflow["on"]["pull_request_target"]["types"] == [
         "opened",
         "reopened",
@@ -184,7 +200,7 @@ def test_grading_checks_out_only_trusted_branches(grade_workflow: Workflow) -> N
     for (checkout,) in (checkouts["cpu"], checkouts["gpu"]):
         assert checkout["repository"] == "${{ vars.COURSE_REPOSITORY }}"
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
-    # the default branch, as the event has it
+    # without a ref, this event checks out the default branch
     assert checkouts["report"] == [{"persist-credentials": False}]
 
 
@@ -201,7 +217,7 @@ def test_gpu_runs_are_queued_only_after_their_approval(
     grade_workflow: Workflow,
 ) -> None:
     cpu, approval, gpu = (grade_workflow["jobs"][name] for name in ("cpu", "approval", "gpu"))
-    assert gpu["concurrency"] == {"group": "gpu", "queue": "max"}, "nobody is dropped"
+    assert gpu["concurrency"] == {"group": "gpu", "queue": "max"}, "no waiting run is cancelled"
     environments = [job["environment"]["name"] for job in (cpu, approval, gpu)]
     assert environments == ["grading", "gpu-approval", "gpu"]
     assert gpu["needs"] == ["cpu", "approval"]

@@ -1,7 +1,7 @@
-"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far
-as ours use it.
+"""A stand-in for the runner of workflows.
 
-What it does not know of (a key, an action, a context, a sign) is an error, never a guess.
+It executes every `run:` step in a shell, and implements each action as far as our workflows use it.
+An unknown key, action, context or operator is an error.
 """
 
 import json
@@ -28,7 +28,7 @@ JOB_KEYS = {
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
-# where everything is installed, whatever version of Python is asked for
+# the environment of these tests, used for every version of Python
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
@@ -37,17 +37,19 @@ INSTALLS = {  # what pip does is tested elsewhere
     "Install the engine, from the wheel whose hash stands beside it",
 }
 
-_SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
+_OPERATORS = {"&&": " and ", "||": " or ", "!": " not "}
 _TOKEN = re.compile(r"'[^']*'|(?P<name>[A-Za-z_][\w.-]*(?:\(\))?)|&&|\|\||[!=]=|[!()]|\s+")
 
 
 class ActionFailed(Exception):
-    """An action ends its step with this problem."""
+    """A step failed; the message is the reason."""
 
 
 def evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
-    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError
-    at any other context.
+    """Return the value of an expression. A name that is missing in its context is an empty text.
+
+    Raises:
+        KeyError: the expression uses an unknown context.
     """
 
     def read(name: str) -> Any:
@@ -57,17 +59,19 @@ def evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
             value = value.get(key, "") if isinstance(value, Mapping) else ""
         return value
 
-    words, position = list[str](), 0
+    python_tokens, position = list[str](), 0
     while position < len(expression):
         match = _TOKEN.match(expression, position)
         assert match, f"no expression: {expression}"
-        words.append(f"read({match[0]!r})" if match["name"] else _SIGNS.get(match[0], match[0]))
+        python_tokens.append(
+            f"read({match[0]!r})" if match["name"] else _OPERATORS.get(match[0], match[0])
+        )
         position = match.end()
-    return eval("".join(words).strip(), {"__builtins__": {}}, {"read": read})
+    return eval("".join(python_tokens).strip(), {"__builtins__": {}}, {"read": read})
 
 
 def fill(text: object, contexts: Mapping[str, Any]) -> str:
-    """A text with every `${{ }}` in it replaced."""
+    """Return the text with every `${{ }}` replaced by its value."""
 
     def replacement(match: re.Match[str]) -> str:
         value = evaluate(match[1], contexts)
@@ -80,14 +84,18 @@ def fill(text: object, contexts: Mapping[str, Any]) -> str:
 
 
 def holds(condition: str, contexts: Mapping[str, Any], well: bool) -> bool:
-    """Whether an `if:` holds. Where it calls no function, all before must have gone well, too."""
-    asks = condition.removeprefix("${{").removesuffix("}}")
-    return bool(evaluate(asks, contexts)) and (well or "()" in asks)
+    """Return whether an `if:` holds.
+
+    well: whether all earlier steps or jobs succeeded. This is required unless the condition calls
+        a function such as always().
+    """
+    expression = condition.removeprefix("${{").removesuffix("}}")
+    return bool(evaluate(expression, contexts)) and (well or "()" in expression)
 
 
 @dataclass
 class Job:
-    """How one job went, and the folder that it had for itself."""
+    """The state and the result of one job, and its folder."""
 
     folder: Path
     token: str = field(default_factory=lambda: secrets.token_hex(20))
@@ -96,21 +104,21 @@ class Job:
     outputs: dict[str, str] = field(default_factory=dict)
     summary: str = ""
     log: str = ""
-    steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
-    # what its steps gave, by their ids
+    steps: dict[str, str] = field(default_factory=dict)  # the result of each step by its name
+    # the outputs of each step by its id
     step_results: dict[str, dict[str, Any]] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    # what its actions do where all went well
+    # actions to run at the end if no step failed
     after: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def work(self) -> Path:
-        """Where its steps run."""
+        """Return the folder in which its steps run."""
         return self.folder / "work"
 
     @property
     def well(self) -> bool:
-        """Whether nothing has failed that may not."""
+        """Return whether no step has failed, apart from those with continue-on-error."""
         return self.result != "failure"
 
 
@@ -124,7 +132,7 @@ class Run:
     service: Service
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
-    # name: secrets and vars
+    # secrets and vars by the name of the environment
     environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     refused: str | None = None  # an environment that nobody approves
     device: str = "cpu"  # in place of the one that job `gpu` asks for
@@ -133,7 +141,7 @@ class Run:
     jobs: dict[str, Job] = field(default_factory=dict)
 
     def run_jobs(self) -> dict[str, Job]:
-        """Every job, each after the ones it needs, as our files have them."""
+        """Run every job in the order of the file, where each job follows the ones that it needs."""
         for name, job in self.workflow["jobs"].items():
             self._job(name, job)
         return self.jobs
@@ -259,14 +267,12 @@ class Run:
 
 
 def load_workflow(text: str) -> dict[str, Any]:
-    """A workflow's YAML; its `on`, which YAML reads as true, under its own name."""
+    """Return the content of a workflow. YAML reads the key `on` as true; it is changed back."""
     return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
 
 
 def checkout(run: Run, job: Job, repository: str = "school/class", **inputs: str) -> None:
-    """The repository at a commit or at its default branch. A private one opens with its key
-    alone.
-    """
+    """Copy a repository at a commit or its default branch. A private one needs its deploy key."""
     ref, key, path = inputs.pop("ref", "main"), inputs.pop("ssh-key", ""), inputs.pop("path", ".")
     assert inputs == {"persist-credentials": "false"}, inputs
     bare = run.service.repositories / f"{repository}.git"
@@ -286,15 +292,13 @@ def checkout(run: Run, job: Job, repository: str = "school/class", **inputs: str
 
 
 def setup_python(run: Run, job: Job, **inputs: str) -> Mapping[str, str]:
-    """The version of Python, by which caches are named."""
+    """Return a version of Python, which is part of the keys of caches."""
     assert inputs.keys() == {"python-version"}
     return {"python-version": "3.12.1"}
 
 
-def upload(run: Run, job: Job, name: str, path: str, **inputs: str) -> Mapping[str, str]:
-    """A folder becomes an artifact: a name is given once in a run, however often that is run
-    again.
-    """
+def upload_artifact(run: Run, job: Job, name: str, path: str, **inputs: str) -> Mapping[str, str]:
+    """Store a folder as an artifact. Each name can be used only once in a run."""
     assert inputs == {"if-no-files-found": "error"}
     artifacts = run.folder / "artifacts"
     if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
@@ -307,16 +311,14 @@ def upload(run: Run, job: Job, name: str, path: str, **inputs: str) -> Mapping[s
 
 
 def download_artifact(run: Run, job: Job, path: str, **inputs: str) -> None:
-    """An artifact becomes a folder."""
+    """Copy an artifact into a folder."""
     (source,) = (run.folder / "artifacts" / inputs.pop("artifact-ids")).iterdir()
     assert not inputs
     shutil.copytree(source, job.work / path)
 
 
 def cache(run: Run, job: Job, path: str, key: str, **inputs: str) -> None:
-    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that
-    went well left is kept.
-    """
+    """Restore a folder from the newest cache whose key matches, and save it if the job succeeds."""
     start = inputs.pop("restore-keys", key)
     assert not inputs
     caches, target = run.service.repositories.parent / "caches", job.work / path
@@ -331,6 +333,6 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, str] | None]] = {
     "actions/cache": cache,
     "actions/checkout": checkout,
     "actions/setup-python": setup_python,
-    "actions/upload-artifact": upload,
+    "actions/upload-artifact": upload_artifact,
     "actions/download-artifact": download_artifact,
 }

@@ -1,5 +1,6 @@
-"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with
-rights by token.
+"""A stand-in for the hosting service's API on 127.0.0.1.
+
+It offers trees and blobs of bare repositories, comments and check runs. Each token has its rights.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from urllib.parse import parse_qsl, urlsplit
 
 BOT = "github-actions[bot]"
 LONGEST_SUMMARY = 65_535  # bytes
-ENOUGH = {"read": ("read", "write"), "write": ("write",)}
+SUFFICIENT_LEVELS = {"read": ("read", "write"), "write": ("write",)}
 NOT_FOUND = (404, {"message": "Not Found"})
 
 
 @dataclass
 class Service:
-    """What it holds of one class repository, and every request that it got."""
+    """The data of one class repository, and every request that was received."""
 
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
-    # who opened which pull request, of those that are open
+    # the author of each open pull request by its number
     authors: dict[int, str] = field(default_factory=dict)
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    # what it answers first
+    # responses (status, headers, message) to the next requests, before any other response
     refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)
     address: str = ""
 
@@ -76,33 +77,33 @@ class Service:
             data: the content of the request.
         """
 
-        def may(scope: str, level: str) -> bool:
-            return rights.get(scope) in ENOUGH[level]
+        def has_right(scope: str, level: str) -> bool:
+            return rights.get(scope) in SUFFICIENT_LEVELS[level]
 
         match request.replace(" ", "/").split("/"):
-            case "GET", "issues", number, "comments" if may("pull-requests", "read"):
+            case "GET", "issues", number, "comments" if has_right("pull-requests", "read"):
                 comments = [c for c in self.comments if c["number"] == int(number)]
                 size = int(query["per_page"])
                 end = int(query["page"]) * size
                 return 200, comments[end - size : end]
-            case "POST", "issues", number, "comments" if may("pull-requests", "write"):
+            case "POST", "issues", number, "comments" if has_right("pull-requests", "write"):
                 return 201, self.say(int(number), data["body"], BOT)
-            case "PATCH", "issues", "comments", id_ if may("pull-requests", "write"):
+            case "PATCH", "issues", "comments", id_ if has_right("pull-requests", "write"):
                 comment = self.comments[int(id_) - 1000]
                 comment["body"] = data["body"]
                 return 200, comment
-            case "GET", "pulls", number if may("pull-requests", "read"):
+            case "GET", "pulls", number if has_right("pull-requests", "read"):
                 head = {"sha": self.heads[int(number)]}
                 user = {"login": self.authors.get(int(number), "ada"), "type": "User"}
                 return 200, {"number": int(number), "head": head, "user": user}
-            case "POST", "check-runs" if may("checks", "write"):
+            case "POST", "check-runs" if has_right("checks", "write"):
                 if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
                     return 422, {"message": "summary exceeds a maximum bytesize of 65535"}
                 self.check_runs.append(data)
                 return 201, {"id": len(self.check_runs)}
-            case "GET", "git", "trees", sha if may("contents", "read"):
+            case "GET", "git", "trees", sha if has_right("contents", "read"):
                 return self._tree(sha)
-            case "GET", "git", "blobs", sha if may("contents", "read"):
+            case "GET", "git", "blobs", sha if has_right("contents", "read"):
                 content = base64.encodebytes(self._git("cat-file", "blob", sha) or b"").decode()
                 return 200, {"sha": sha, "encoding": "base64", "content": content}
         return 403, {"message": "Resource not accessible by integration"}
@@ -163,4 +164,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: `requests` keeps them."""
+        """Print nothing; `requests` records every request."""
