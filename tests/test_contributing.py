@@ -1,7 +1,7 @@
-"""Internal: rows of CONTRIBUTING's table are about tables within packages.
+"""Internal: CONTRIBUTING.md describes tables that are internal to packages.
 
-An entry that is added in one place and forgotten in another is found here, or by the tests of its
-row.
+If an entry is added to such a table, other places have to be changed too. These tests detect a
+place that was forgotten.
 """
 
 import ast
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
 
 
-def functions(folder: str) -> list[ast.FunctionDef]:
+def public_functions(folder: str) -> list[ast.FunctionDef]:
     """Return the public functions of a package."""
     trees = [ast.parse(path.read_text()) for path in (ENGINE / folder).glob("*.py")]
     definitions = [node for tree in trees for node in tree.body]
@@ -63,10 +63,10 @@ def test_system_calls_are_documented_or_have_a_rule() -> None:
 def test_the_table_of_edit_rules_is_complete() -> None:
     names = {
         node.name
-        for node in functions("judge")
+        for node in public_functions("judge")
         if node.returns and ast.unparse(node.returns) == "Changes"
     }
-    # arguments: a part of `gates`
+    # `arguments` is called by the rule `gates`
     untried = names - {"arguments"} ^ {rule.__name__ for rule in RULES}
     assert not untried, f"RULES in single_edits.py and its functions differ in {sorted(untried)}"
 
@@ -74,7 +74,7 @@ def test_the_table_of_edit_rules_is_complete() -> None:
 def test_the_table_of_diagnosis_rules_is_complete() -> None:
     names = {
         node.name
-        for node in functions("diagnosis")
+        for node in public_functions("diagnosis")
         if f"{ast.unparse(node.args)} -> {ast.unparse(node.returns or node)}"
         == "response: Response -> list[Candidate]"
     }
@@ -83,8 +83,8 @@ def test_the_table_of_diagnosis_rules_is_complete() -> None:
 
 
 def reply_fields() -> dict[str, list[str]]:
-    """Return the fields of each class that a reply of the worker consists of."""
-    names = ["Reply", "Traced"]  # then all types of their fields
+    """Return the fields of each class that can occur in a reply of the worker."""
+    names = ["Reply", "Traced"]  # the types of their fields are appended below
     fields = {}
     for name in names:
         defined = getattr(messages, name)
@@ -97,10 +97,10 @@ def reply_fields() -> dict[str, list[str]]:
 
 
 def test_the_worker_fills_every_field_of_a_reply() -> None:
-    """A field that is forgotten always has its default."""
+    """Otherwise the field would always have its default value, without an error."""
     fields = reply_fields()
-    assert len(fields) > 8
-    filled = {("Raised", "in_written")}  # which the judge reads from the text
+    assert len(fields) > 8  # otherwise the search for classes is broken
+    filled = {("Raised", "in_written")}  # the judge sets this field from the source code
     trees = [ast.parse(path.read_text()) for path in (ENGINE / "box" / "worker").glob("*.py")]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -1,6 +1,4 @@
-"""The pages in docs/ and the README name what there is, and have short sentences. architecture.md
-misses no package.
-"""
+"""The documentation names only existing files, functions and headings, and has short sentences."""
 
 import ast
 import itertools
@@ -18,37 +16,37 @@ from tests.test_imports import PACKAGES
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 ARCHITECTURE = ROOT / "docs/architecture.md"
-STRICT = ARCHITECTURE, ROOT / "docs/walks.md"  # their functions are looked up, too
+STRICT_PAGES = ARCHITECTURE, ROOT / "docs/walks.md"  # on these pages, functions must exist too
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-# pages name an engine's file by its package, too
+# pages may name a file relative to any of these folders
 ROOTS = ROOT, ENGINE, ROOT / "tests", ROOT / "exercises"
-# of projects that a page cites
-FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
+# files of other projects that a page cites
+CITED_FILES = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SOURCE = re.compile(r"[\w-]+(/[\w-]+)*/[\w-]+\.(py|yml|json|css)")
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)+")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.(?!yaml|json|md)[A-Za-z_]\w*)?")
-# the exercise that a page makes up
+# names of a fictitious exercise
 _EXAMPLE = re.compile(r"\bNN_name\b|\b(test_)?name\.py|/_softmax\.py")
 _RUN = re.compile(r"python -m ((?:bench|docs)[.\w]*)\b")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def missing_names(page: Path, text: str) -> Iterator[str]:
-    """Yield what this text of a page names although it does not exist.
+    """Yield the names in the text of a page that do not exist.
 
-    Files, headings, modules that are run, and on the strict pages the functions that stand behind
-    a file on its line.
+    These are names of files, headings and modules in commands. On strict pages they are also names
+    of functions that follow a file on the same line.
     """
-    strict = page in STRICT
+    strict = page in STRICT_PAGES
     for line in text.splitlines():
-        names, quoted = None, _QUOTED.findall(line)  # those of the file before, on the same line
+        names, quoted = None, _QUOTED.findall(line)  # names: defined by the last file on this line
         for word in (word for quote in quoted for word in quote.split()):
             if (
                 (_SOURCE.fullmatch(word) or (strict and _PATH.fullmatch(word)))
                 and not _EXAMPLE.search(word)
-                and word not in FOREIGN
+                and word not in CITED_FILES
             ):
                 file = next((root / word for root in ROOTS if (root / word).exists()), None)
                 names = defined_in(file) if file and file.suffix == ".py" else {*quoted}
@@ -81,7 +79,7 @@ def defined_in(file: Path) -> set[str]:
 
 
 def headings(text: str) -> set[str]:
-    """The anchors of a page's headings."""
+    """Return the anchors of a page's headings."""
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -113,32 +111,32 @@ def test_the_documented_figures_match_the_output_of_the_benchmark() -> None:
     assert table in (ROOT / "docs/diagnosis.md").read_text()
 
 
-MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten
+MAX_MEAN, MAX_LENGTH = 15, 24  # words per sentence: on average, and in 9 of 10 sentences
 _NO_SENTENCE = re.compile(
     r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL
 )
 _BLOCK = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) |\||^\|?[-| :]+$", re.MULTILINE)
 
 
-def lengths(text: str) -> list[int]:
-    """Return how many words each sentence of a page has; a cell of a table and an item of a list
-    end one.
-    """
+def sentence_lengths(text: str) -> list[int]:
+    """Return the number of words of each sentence. Table cells and list items end a sentence."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", _NO_SENTENCE.sub("\n\n", text))
     blocks = (re.sub(r"`[^`]*`", "code", " ".join(block.split())) for block in _BLOCK.split(text))
     sentences = (
         sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block)
     )
     counts = (len(re.findall(r"[\w'’/√·-]+", sentence)) for sentence in sentences)
-    return sorted(count for count in counts if count > 2)
+    return sorted(count for count in counts if count > 2)  # shorter ones are headings or labels
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_a_page_has_short_sentences(page: Path) -> None:
-    counts = lengths(page.read_text("utf-8"))
+    counts = sentence_lengths(page.read_text("utf-8"))
     mean, long = sum(counts) / len(counts), counts[len(counts) * 9 // 10]
-    assert mean <= MEAN, f"{page.name}: {mean:.1f} words in a sentence, at most {MEAN} are allowed"
-    assert long <= MOST, f"{page.name}: a tenth of the sentences has {long} words or more"
+    assert mean <= MAX_MEAN, (
+        f"{page.name}: {mean:.1f} words in a sentence, at most {MAX_MEAN} allowed"
+    )
+    assert long <= MAX_LENGTH, f"{page.name}: a tenth of the sentences has {long} words or more"
 
 
 def test_words_are_counted_per_sentence_table_cell_and_list_item() -> None:
@@ -146,13 +144,13 @@ def test_words_are_counted_per_sentence_table_cell_and_list_item() -> None:
         "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n"
         "| a b c d | e |\n|---|---|\n"
     )
-    assert lengths(text) == [3, 3, 4, 4]
+    assert sentence_lengths(text) == [3, 3, 4, 4]
 
 
 def test_the_readme_and_the_threat_model_stay_short() -> None:
-    for page, most in (("README.md", 90), ("docs/threat-model.md", 200)):
+    for page, max_lines in (("README.md", 90), ("docs/threat-model.md", 200)):
         length = len((ROOT / page).read_text("utf-8").splitlines())
-        assert length <= most, f"{page} has {length} lines, and may have {most}"
+        assert length <= max_lines, f"{page} has {length} lines, and may have {max_lines}"
 
 
 def test_the_architecture_page_lists_all_packages_in_import_order() -> None:

@@ -1,4 +1,4 @@
-"""The engine's modules import one another one way, and tests import the interface of a package.
+"""Modules of the engine import in one direction, and tests import only interfaces of packages.
 
 The *interface* of a package is its `__init__`, and each of its modules that a module of another
 package imports. Its other modules, and names that begin with an underscore, are internal.
@@ -14,9 +14,9 @@ import pytest
 
 ENGINE = Path(__file__).parents[1] / "manyheads"
 TESTS = Path(__file__).parent
-# A test of an internal ties the code to its present shape: as few as there are good reasons for.
-MOST_FILES_WITH_INTERNALS = 30
-# Each package imports from packages before it alone: data flows one way, and so do imports.
+# Tests of internals make refactoring harder, so there should be few of them.
+MAX_FILES_WITH_INTERNALS = 30
+# A package may import only from the packages before it.
 PACKAGES = (
     "printable_text",
     "files",
@@ -39,10 +39,10 @@ PACKAGES = (
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """The engine's modules by their dotted names."""
+    """Return the paths of a package's modules by their dotted names."""
     paths = {}
     for path in sorted(root.rglob("*.py")):
-        if "templates" in path.parts:  # what a new course begins with is no module
+        if "templates" in path.parts:  # the files of a new course are not modules
             continue
         segments = (root.name, *path.relative_to(root).with_suffix("").parts)
         paths[".".join(segments).removesuffix(".__init__")] = path
@@ -50,9 +50,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imported_modules(name: str, path: Path, paths: dict[str, Path]) -> set[str]:
-    """The modules of `paths` that this one imports, also within a function, where a cycle is only
-    put off.
-    """
+    """Return the modules of `paths` that a module imports, at its top or within a function."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -69,8 +67,8 @@ def imported_modules(name: str, path: Path, paths: dict[str, Path]) -> set[str]:
     return names & paths.keys() - {name}
 
 
-def cycle_in(root: Path) -> list[str]:
-    """A cycle of imports, each module before one that it imports; empty where there is none."""
+def import_cycle(root: Path) -> list[str]:
+    """Return a cycle of imports, each module before one that it imports, or an empty list."""
     paths = modules(root)
     try:
         TopologicalSorter(
@@ -83,13 +81,13 @@ def cycle_in(root: Path) -> list[str]:
 
 
 def package_of(name: str) -> str:
-    """The package of a module such as manyheads.box.worker.wire."""
+    """Return the package of a module, e.g. box.worker for manyheads.box.worker.wire."""
     segments = name.split(".")[1:]
     return "box.worker" if segments[:2] == ["box", "worker"] else segments[0]
 
 
-def upward_in(root: Path, packages: tuple[str, ...]) -> list[str]:
-    """Every import of a module from a later package."""
+def upward_imports(root: Path, packages: tuple[str, ...]) -> list[str]:
+    """Return every import of a module from a later package."""
     paths = modules(root)
     violations = []
     for name, path in paths.items():
@@ -105,7 +103,7 @@ def interface_modules(root: Path) -> set[str]:
     """Return the modules below `root` that tests may import without a reason."""
     paths = modules(root)
     interface = {name for name in paths if name.count(".") == 1}
-    interface.add(f"{root.name}.cli.app")  # the command, which no module imports
+    interface.add(f"{root.name}.cli.app")  # the command-line program, which no module imports
     for name, path in paths.items():
         package = name.split(".")[1:2]
         targets = imported_modules(name, path, paths)
@@ -114,7 +112,7 @@ def interface_modules(root: Path) -> set[str]:
 
 
 def internal_imports(test: Path, root: Path, interface: set[str]) -> list[str]:
-    """Return what a test file imports of internals, each as `module.name`."""
+    """Return the internal names that a test file imports, each as `module.name`."""
     paths = modules(root)
     internal = []
     for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
@@ -143,10 +141,12 @@ def gives_reason(test: Path) -> bool:
 def test_few_test_files_import_internals_and_each_says_why() -> None:
     interface = interface_modules(ENGINE)
     imports = {test: internal_imports(test, ENGINE, interface) for test in files_of_tests()}
-    tied = {test.relative_to(TESTS): names for test, names in imports.items() if names}
-    without_reason = {test: names for test, names in tied.items() if not gives_reason(TESTS / test)}
+    internal_names = {test.relative_to(TESTS): names for test, names in imports.items() if names}
+    without_reason = {
+        test: names for test, names in internal_names.items() if not gives_reason(TESTS / test)
+    }
     assert without_reason == {}, 'begin the docstring with "Internal: " and the reason'
-    assert len(tied) <= MOST_FILES_WITH_INTERNALS, sorted(map(str, tied))
+    assert len(internal_names) <= MAX_FILES_WITH_INTERNALS, sorted(map(str, internal_names))
 
 
 def test_a_reason_is_given_only_for_an_internal_import() -> None:
@@ -159,13 +159,15 @@ def test_a_reason_is_given_only_for_an_internal_import() -> None:
     ("line", "internal"),
     [
         pytest.param("from engine.box import a", [], id="a module that another package imports"),
-        pytest.param("from engine.box.a import x", [], id="a name of such a module"),
+        pytest.param("from engine.box.a import x", [], id="a name of an interface module"),
         pytest.param("from engine.box.a import _x", ["engine.box.a._x"], id="a private name"),
         pytest.param(
-            "from engine.box import b", ["engine.box.b"], id="a module of its package only"
+            "from engine.box import b",
+            ["engine.box.b"],
+            id="a module used only in its package",
         ),
         pytest.param(
-            "from engine.box.b import x", ["engine.box.b.x"], id="a name of such a module"
+            "from engine.box.b import x", ["engine.box.b.x"], id="a name of an internal module"
         ),
     ],
 )
@@ -185,7 +187,7 @@ def test_an_internal_import_is_detected(tmp_path: Path, line: str, internal: lis
 
 
 def test_no_package_imports_from_a_later_one() -> None:
-    assert upward_in(ENGINE, PACKAGES) == []
+    assert upward_imports(ENGINE, PACKAGES) == []
 
 
 def test_an_import_from_a_later_package_is_detected(tmp_path: Path) -> None:
@@ -197,15 +199,15 @@ def test_an_import_from_a_later_package_is_detected(tmp_path: Path) -> None:
     }.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "a.py").write_text(text)
-    assert upward_in(folder, ("box", "judge", "report")) == []
-    assert upward_in(folder, ("box", "report", "judge")) == [
+    assert upward_imports(folder, ("box", "judge", "report")) == []
+    assert upward_imports(folder, ("box", "report", "judge")) == [
         "engine.report.a imports engine.judge.a"
     ]
 
 
 def test_the_engine_has_no_import_cycle() -> None:
-    assert len(modules(ENGINE)) > 100
-    assert cycle_in(ENGINE) == []
+    assert len(modules(ENGINE)) > 100  # otherwise the search for modules is broken
+    assert import_cycle(ENGINE) == []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_the_engine_has_no_import_cycle() -> None:
     [
         pytest.param("from .b import x", "from . import a", id="two modules"),
         pytest.param(
-            "import engine.b", "def f():\n    from .a import y", id="one of them within a function"
+            "import engine.b", "def f():\n    from .a import y", id="one import within a function"
         ),
     ],
 )
@@ -222,7 +224,7 @@ def test_an_import_cycle_is_detected(tmp_path: Path, one: str, other: str) -> No
     folder.mkdir()
     for name, text in {"__init__": "", "a": one, "b": other}.items():
         (folder / f"{name}.py").write_text(text)
-    assert set(cycle_in(folder)) == {"engine.a", "engine.b"}
+    assert set(import_cycle(folder)) == {"engine.a", "engine.b"}
 
 
 def helper_files(paths: list[Path]) -> dict[str, list[str]]:
@@ -240,7 +242,7 @@ def helper_files(paths: list[Path]) -> dict[str, list[str]]:
 def test_no_helper_is_defined_in_two_files() -> None:
     tests = [path for path in files_of_tests() if "attempts" not in path.parts]
     files = helper_files(tests)
-    assert len(files) > 500
+    assert len(files) > 500  # otherwise the search for helpers is broken
     assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}
 
 

@@ -1,4 +1,4 @@
-"""The blocks of the term in docs/instructor.md run as they stand, one after the other."""
+"""The commands of the section "One term" in docs/instructor.md run in their order."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from tests.make import REPOSITORY, git, run
 
-pytestmark = pytest.mark.soak  # ten minutes beside other tests
+pytestmark = pytest.mark.soak  # takes ten minutes while other tests run
 
 _COMMANDS = re.compile(r"^ {4}.*\n", re.MULTILINE)
 _OUTPUT = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -19,7 +19,7 @@ NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv", ".*cache", "results*")
 
 @pytest.fixture
 def repository_clone(tmp_path: Path) -> Path:
-    """A copy of this repository as git would clone it, with the environment of these tests."""
+    """Return a copy of this repository, like a clone, with the environment of these tests."""
     folder = shutil.copytree(REPOSITORY, tmp_path / "manyheads", ignore=NOT_IN_A_CLONE)
     (folder / ".venv").symlink_to(sys.prefix)
     git(folder, "init")
@@ -34,7 +34,7 @@ def test_every_command_on_the_instructor_page_prints_its_documented_output(
 ) -> None:
     page = (repository_clone / "docs" / "instructor.md").read_text()
     steps = page.partition("\n## One term")[2].partition("\n## ")[0].split("\n### ")[1:]
-    assert len(steps) >= 8
+    assert len(steps) >= 8  # otherwise the headings of the page have changed
     script = "exec 2>&1\nset -e\n"
     for step in steps:
         script += "echo @@\n" + textwrap.dedent("".join(_COMMANDS.findall(step)))

@@ -1,4 +1,4 @@
-"""The bank as pages of the site: true of every mutant, and for instructors only."""
+"""The pages of the site that describe all misconceptions and their mutants."""
 
 import re
 from html import unescape
@@ -17,24 +17,26 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
 def table_rows(page: str) -> dict[str, list[str]]:
-    """The cells of every row, as a reader sees them, by the first; a misconception comes before a
-    check of its name.
+    """Return the visible text of each table row's cells by the text of its first cell.
+
+    If a misconception and a check have the same name, the row of the misconception is returned.
     """
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     cells_by_name = {}
     for line in reversed(lines):
-        name, *cells = [plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        name, *cells = [plain_text(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         cells_by_name[name] = cells
     return cells_by_name
 
 
-def plain(markdown: str) -> str:
+def plain_text(markdown: str) -> str:
+    """Return the visible text of a piece of Markdown."""
     return unescape(re.sub(r"<[^>]+>", "", MarkdownIt().render(markdown.strip()))).strip()
 
 
 def test_every_misconception_has_a_table_row_and_a_text(repository: Path) -> None:
     course = load_course(repository)
-    # of two exercises: to read all recordings takes long
+    # only two exercises, because reading all recordings takes long
     course.exercises = course.exercises[:2]
     pages = misconception_pages(course)
     for exercise in course.exercises:
@@ -47,7 +49,7 @@ def test_every_misconception_has_a_table_row_and_a_text(repository: Path) -> Non
             assert int(mutants) == sum(mutant.id == id_ for mutant in bank.mutants)
             assert caught
             (entry,) = re.findall(rf"^### {id_}\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL)
-            assert " ".join(text.hints[2].split()) in " ".join(plain(entry).split())
+            assert " ".join(text.hints[2].split()) in " ".join(plain_text(entry).split())
 
 
 def test_an_exercise_without_a_recording_is_an_error(tiny_copy: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that look at nothing kill no mutant, a test that looks kills them; no file changes."""
+"""tools.mutate: which mutants of a tiny module are made, and which tests kill them."""
 
 import os
 import subprocess
@@ -12,8 +12,8 @@ from tests.make import REPOSITORY, content, git
 from tools import mutate
 from tools.mutants import choose, mutants_of
 
-TEXT = "LIMIT = 3\n\n\ndef is_large(number):\n    return number > LIMIT\n"
-LOOKS = "from tiny import is_large\n\n\ndef test_it():\n    "
+MODULE = "LIMIT = 3\n\n\ndef is_large(number):\n    return number > LIMIT\n"
+TEST_START = "from tiny import is_large\n\n\ndef test_it():\n    "
 TABLE = (
     """{"modules": {"tiny": {"file": "tiny.py", "tests": ["test_tiny.py"]}}, "equivalent": []}"""
 )
@@ -28,9 +28,12 @@ mutate.main(sys.argv[1:])
 
 
 def run_mutants(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
-    """Test the mutants of a tiny module by one test."""
-    (folder / "tiny.py").write_text(TEXT, encoding="utf-8")
-    (folder / "test_tiny.py").write_text(LOOKS + test, encoding="utf-8")
+    """Run tools.mutate on a tiny module with one test, and check that no file changes.
+
+    test: the body of the test.
+    """
+    (folder / "tiny.py").write_text(MODULE, encoding="utf-8")
+    (folder / "test_tiny.py").write_text(TEST_START + test, encoding="utf-8")
     git(folder, "init", "-q")
     before = content(folder)
     program = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}){PROGRAM}"
@@ -73,23 +76,23 @@ def test_tests_that_fail_without_a_mutant_are_an_error(tmp_path: Path) -> None:
     [
         pytest.param("a < b", ["(a <= b)"], id="a comparison"),
         pytest.param("a in b", ["(a not in b)"], id="membership"),
-        pytest.param("a and b and c", ["(b and c)", "(a and c)", "(a and b)"], id="operands"),
-        pytest.param("a or b", ["(b)", "(a)"], id="of two, one"),
+        pytest.param("a and b and c", ["(b and c)", "(a and c)", "(a and b)"], id="three operands"),
+        pytest.param("a or b", ["(b)", "(a)"], id="two operands"),
         pytest.param("x = a if b else c", ["(not (b))", "False", "True"], id="a conditional"),
         pytest.param("[a for a in b if c]", ["True"], id="a condition of a loop"),
-        pytest.param("while a: pass", ["False"], id="never a loop without an end"),
+        pytest.param("while a: pass", ["False"], id="no endless loop"),
         pytest.param("x = 3", ["4"], id="a number"),
-        pytest.param("x = True, 'text', None", [], id="no number"),
+        pytest.param("x = True, 'text', None", [], id="constants that are not numbers"),
         pytest.param("def f(): return a", ["None"], id="a returned value"),
-        pytest.param("def f(): return None", [], id="nothing else"),
+        pytest.param("def f(): return None", [], id="a return of None"),
         pytest.param("x += a", ["pass"], id="a statement"),
-        pytest.param("raise ValueError(f'{1}', a == b)", ["pass"], id="but not its message"),
+        pytest.param("raise ValueError(f'{1}', a == b)", ["pass"], id="not an exception's message"),
         pytest.param('"""A docstring: 1 < 2."""', [], id="a docstring"),
         pytest.param("def f(a: Literal[3]) -> Literal[4]: ...", [], id="annotations"),
-        pytest.param("if TYPE_CHECKING: import a", [], id="for types alone"),
+        pytest.param("if TYPE_CHECKING: import a", [], id="imports for types"),
         pytest.param("log.warning(a == 3)", [], id="a log"),
         pytest.param("LONG_TIMEOUT = 3", [], id="a timeout"),
-        pytest.param("wait(seconds=3)", ["pass"], id="in an argument"),
+        pytest.param("wait(seconds=3)", ["pass"], id="a timeout as an argument"),
     ],
 )
 def test_each_line_has_the_expected_mutants(text: str, changes: list[str], tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_the_sample_of_mutants_is_reproducible_and_balanced() -> None:
 
 
 def test_every_equivalent_mutant_exists_and_has_a_reason() -> None:
-    """A row whose line is no longer there goes."""
+    """If the code of a row has changed, delete the row from the table."""
     keys = {
         mutant.key
         for module, row in mutate.TABLE["modules"].items()

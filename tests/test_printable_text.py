@@ -1,4 +1,4 @@
-"""What nobody sees is taken out of text from outside, and no name is damaged."""
+"""Invisible characters are removed from text of students, and names stay unchanged."""
 
 import sys
 import unicodedata
@@ -28,7 +28,7 @@ def test_names_are_not_changed(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "expected_line"),
     [
         ("a\x1b[2Jb", "a [2Jb"),
         ("\u202eada", "ada"),
@@ -39,8 +39,8 @@ def test_names_are_not_changed(name):
         ("\U000e0041tag", "tag"),
     ],
 )
-def test_invisible_characters_are_removed(text, line):
-    assert visible_line(text) == line
+def test_invisible_characters_are_removed(text, expected_line):
+    assert visible_line(text) == expected_line
 
 
 def test_no_character_can_move_the_cursor_or_reverse_a_line():

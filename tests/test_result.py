@@ -1,4 +1,4 @@
-"""Results: valid by their own schema, and as every file written whole or not at all."""
+"""Results are valid by their schema, and every file is written completely or not at all."""
 
 import json
 import os
@@ -24,6 +24,7 @@ SCHEMA = json.loads(
 
 
 def result_with_diagnosis(**changes: object) -> Result:
+    """Return a result with a failed check and a diagnosis, with these fields changed."""
     checks = (
         make.check("shape", 1, title="gives as many"),
         make.check("values", 0, 2.5, evidence="→", hint="?"),
@@ -39,25 +40,26 @@ def result_with_diagnosis(**changes: object) -> Result:
 EXERCISE = result_with_diagnosis().model_dump(mode="json")["exercises"][0]
 
 
-def errors(data: object) -> list[str]:
+def schema_errors_of(data: object) -> list[str]:
+    """Return the error messages of the schema."""
     return [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(data)]
 
 
 def test_a_result_is_valid_and_survives_writing_and_reading(tmp_path: Path) -> None:
     path = write_result(result_with_diagnosis(), tmp_path)
     assert path == tmp_path / "ada" / "averages.json"
-    assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
+    assert schema_errors_of(json.loads(path.read_text(encoding="utf-8"))) == []
     assert Result.model_validate_json(path.read_bytes()) == result_with_diagnosis()
 
 
-REFUSED = {
+INVALID_FIELDS = {
     "a negative score": {"score": -1},
     "a score in words": {"score": "many"},
     "no seed": {"seed": None},
     "an unknown entry": {"extra": 1},
     "half an exercise": {"exercises": [{"id": "x"}]},
     "versions as a list": {"versions": ["3.11"]},
-    "an outcome that none is": {
+    "an unknown outcome": {
         "exercises": [{**EXERCISE, "checks": [{**EXERCISE["checks"][0], "outcome": "great"}]}]
     },
 }
@@ -65,11 +67,11 @@ REFUSED = {
 
 @pytest.mark.parametrize(
     "change",
-    REFUSED.values(),
-    ids=REFUSED,
+    INVALID_FIELDS.values(),
+    ids=INVALID_FIELDS,
 )
 def test_schema_and_model_refuse_the_same_results(change: dict[str, object]) -> None:
-    assert errors({**result_with_diagnosis().model_dump(mode="json"), **change})
+    assert schema_errors_of({**result_with_diagnosis().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):
         result_with_diagnosis(**change)
 
@@ -80,17 +82,18 @@ def test_an_open_reader_still_reads_the_earlier_result(tmp_path: Path) -> None:
         assert Result.model_validate_json(reader.read()) == result_with_diagnosis()
 
 
-Write = Callable[[Path, int], object]
+Writer = Callable[[Path, int], object]
 
 
-def of_score(score: int) -> Result:
+def result_with_score(score: int) -> Result:
+    """Return a result with this score of 9 points."""
     return make.result("ada", score=score, max_score=9)
 
 
-WRITERS: dict[str, Write] = {
+WRITERS: dict[str, Writer] = {
     "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
-    "a result": lambda folder, number: write_result(of_score(number), folder),
-    "pages": lambda folder, number: write_pages(ClassView([of_score(number)]), folder),
+    "a result": lambda folder, number: write_result(result_with_score(number), folder),
+    "pages": lambda folder, number: write_pages(ClassView([result_with_score(number)]), folder),
 }
 
 
@@ -111,17 +114,18 @@ def test_an_interrupted_write_leaves_all_files_unchanged(tmp_path, monkeypatch, 
     assert content(tmp_path) != snapshot
 
 
-ORDERS = {
+# row: (function that writes a file, expected system calls in order)
+DURABILITY_CASES = {
     "a durable file": (partial(write_whole, content=b"x", durable=True), ["fsync", "replace"]),
-    "a result": (lambda path: write_result(of_score(1), path), ["fsync", "replace"]),
+    "a result": (lambda path: write_result(result_with_score(1), path), ["fsync", "replace"]),
     "any other file": (partial(write_whole, content=b"x"), ["replace"]),
 }
 
 
 @pytest.mark.parametrize(
     ("write", "order"),
-    ORDERS.values(),
-    ids=ORDERS,
+    DURABILITY_CASES.values(),
+    ids=DURABILITY_CASES,
 )
 def test_durable_files_are_synced_before_they_are_renamed(tmp_path, monkeypatch, write, order):
     calls: list[str] = []

@@ -1,4 +1,4 @@
-"""The site of the documentation: built strictly, and read in a real browser, wide and narrow."""
+"""The documentation site: it is built without warnings and tested in a real browser."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a built site."""
+    """Build the site once, and return its folder."""
     return build.build(tmp_path_factory.mktemp("site")).parent
 
 
@@ -50,7 +50,7 @@ def test_a_reference_page_contains_names_from_its_source(site: Path, page: str, 
 
 
 def test_the_page_about_checks_matches_the_current_docstrings() -> None:
-    """Where it is not: python -m docs.site.checks > docs/checks.md."""
+    """If this fails, run: python -m docs.site.checks > docs/checks.md."""
     page = checks_page()
     assert (build.DOCS / "checks.md").read_text(encoding="utf-8") == page
     missing = [
@@ -61,12 +61,13 @@ def test_the_page_about_checks_matches_the_current_docstrings() -> None:
     assert missing == []
 
 
-CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => \
+# the beginnings of code blocks and tables that are wider than their visible part
+CUT_OFF = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => \
 e.scrollWidth > e.clientWidth + 1)
     .map(e => e.textContent.slice(0, 60))"""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 390])  # pixels: a laptop and a phone
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_accessible_and_nothing_is_cut_off(site, browser, page, width):
     browser.open(site / f"{page}.html", width=width)
@@ -77,7 +78,7 @@ def test_a_page_is_accessible_and_nothing_is_cut_off(site, browser, page, width)
         browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         == 0
     )
-    assert browser.js(CUT) == []
+    assert browser.js(CUT_OFF) == []
     assert [request for request in browser.requests if request.startswith("http")] == []
 
 
@@ -112,8 +113,8 @@ def test_a_broken_link_stops_the_build(
 ) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
-    for name, has in (("faq", link), ("architecture", "")):
-        (folder / f"{name}.md").write_text(f"# A page\n\n## Rooms\n\n{has}\n\n| room |\n|---|\n")
+    for name, body in (("faq", link), ("architecture", "")):
+        (folder / f"{name}.md").write_text(f"# A page\n\n## Rooms\n\n{body}\n\n| room |\n|---|\n")
     for name in ("README", "CONTRIBUTING"):
         (tmp_path / f"{name}.md").write_text("# Title\n")
     monkeypatch.setattr(build, "DOCS", folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).parents[1] / "manyheads"
-# it gets the text of an attempt over the wire, and must not import the package submission
+# the worker receives source code as text, and must not import manyheads.submission
 WORKER = ENGINE / "box" / "worker"
 ADVICE = (
     "for an attempt's code, take a Source (manyheads/submission/source.py), which is parsed once. "
@@ -16,8 +16,8 @@ ADVICE = (
 )
 
 
-def bare_sources(text: str) -> Iterator[int]:
-    """The lines of parameters that are named `source` and annotated with `str`."""
+def lines_with_bare_source(text: str) -> Iterator[int]:
+    """Yield the line of each parameter that is named `source` and annotated with `str`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.arg) and node.arg == "source" and node.annotation:
             words = re.findall(r"\w+", ast.unparse(node.annotation))
@@ -30,11 +30,11 @@ def test_no_function_takes_source_code_as_a_plain_string() -> None:
         for path in sorted(ENGINE.rglob("*.py"))
         if WORKER not in path.parents and "templates" not in path.parts
     ]
-    assert len(paths) > 100
+    assert len(paths) > 100  # otherwise the search for modules is broken
     sentences = [
         f"{path.relative_to(ENGINE.parent)}:{line}: {ADVICE}"
         for path in paths
-        for line in bare_sources(path.read_text(encoding="utf-8"))
+        for line in lines_with_bare_source(path.read_text(encoding="utf-8"))
     ]
     if sentences:
         pytest.fail("\n".join(sentences), pytrace=False)
@@ -50,4 +50,4 @@ def test_no_function_takes_source_code_as_a_plain_string() -> None:
     ],
 )
 def test_parameters_named_source_with_type_str_are_detected(text: str, lines: list[int]) -> None:
-    assert [*bare_sources(text)] == lines
+    assert [*lines_with_bare_source(text)] == lines
