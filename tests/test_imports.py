@@ -14,7 +14,7 @@ import pytest
 
 ENGINE = Path(__file__).parents[1] / "manyheads"
 TESTS = Path(__file__).parent
-# Tests of internals make refactoring harder, so there should be few of them.
+# Tests of internals make refactoring harder, so only a few files may contain them.
 MAX_FILES_WITH_INTERNALS = 30
 # A package may import only from the packages before it.
 PACKAGES = (
@@ -211,7 +211,7 @@ def test_the_engine_has_no_import_cycle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("source_a", "source_b"),
     [
         pytest.param("from .b import x", "from . import a", id="two modules"),
         pytest.param(
@@ -219,10 +219,10 @@ def test_the_engine_has_no_import_cycle() -> None:
         ),
     ],
 )
-def test_an_import_cycle_is_detected(tmp_path: Path, one: str, other: str) -> None:
+def test_an_import_cycle_is_detected(tmp_path: Path, source_a: str, source_b: str) -> None:
     folder = tmp_path / "engine"
     folder.mkdir()
-    for name, text in {"__init__": "", "a": one, "b": other}.items():
+    for name, text in {"__init__": "", "a": source_a, "b": source_b}.items():
         (folder / f"{name}.py").write_text(text)
     assert set(import_cycle(folder)) == {"engine.a", "engine.b"}
 

@@ -35,14 +35,14 @@ def run_mutants(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     (folder / "tiny.py").write_text(MODULE, encoding="utf-8")
     (folder / "test_tiny.py").write_text(TEST_START + test, encoding="utf-8")
     git(folder, "init", "-q")
-    before = content(folder)
+    old_content = content(folder)
     program = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}){PROGRAM}"
     command = [sys.executable, "-c", program, "run"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     completed = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert content(folder) == before
+    assert content(folder) == old_content
     return completed
 
 

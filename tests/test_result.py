@@ -29,11 +29,11 @@ def result_with_diagnosis(**changes: object) -> Result:
         make.check("shape", 1, title="gives as many"),
         make.check("values", 0, 2.5, evidence="→", hint="?"),
     )
-    named = Diagnosed(
+    misconception = Diagnosed(
         id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)
     )
     lines = (ProvedLine(line=7, edit="a → b"), ProvedLine(line=9, cell=2, line_in_cell=4))
-    exercise = make.exercise("running_mean", *checks, diagnosis=(named,), lines=lines)
+    exercise = make.exercise("running_mean", *checks, diagnosis=(misconception,), lines=lines)
     return Result(**{**dict(make.result("ada", exercise)), **changes})
 
 

@@ -49,9 +49,9 @@ def summary_of(results: Path) -> Summary:
     for path in sorted(results.glob("*/*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         for exercise in result["exercises"]:
-            named = [misconception["id"] for misconception in exercise["diagnosis"]]
+            misconceptions = [misconception["id"] for misconception in exercise["diagnosis"]]
             failures = sorted({check["outcome"] for check in exercise["checks"]} - {"passed"})
-            entry = {"score": exercise["score"], "named": named, "not passed": failures}
+            entry = {"score": exercise["score"], "named": misconceptions, "not passed": failures}
             summary.setdefault(result["student"], {})[exercise["id"]] = entry
     return summary
 

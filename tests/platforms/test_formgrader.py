@@ -46,7 +46,10 @@ class Formgrader:
         browser.open(f"{address}/api/status?token={TOKEN}")  # sets a login cookie
 
     def open(self, page: str, shows: str) -> None:
-        """Open a page, and wait for an element of it."""
+        """Open a page, and wait for an element.
+
+        shows: the CSS selector of the element.
+        """
         self.browser.open(f"{self.address}/formgrader/{page}")
         self.browser.until(f"document.querySelector({shows!r})")
 

@@ -209,16 +209,16 @@ HAND_INS = {
 
 
 @pytest.mark.parametrize(
-    ("files", "score", "says"),
+    ("files", "score", "phrases"),
     HAND_INS.values(),
     ids=HAND_INS,
 )
 def test_each_submitted_file_is_graded_or_reported(
-    container: Container, files: dict[str, bytes], score: float | None, says: list[str]
+    container: Container, files: dict[str, bytes], score: float | None, phrases: list[str]
 ) -> None:
     results, completed = container.grade(files)
     assert results.get("score") == score
-    assert [phrase for phrase in says if phrase not in results["output"]] == []
+    assert [phrase for phrase in phrases if phrase not in results["output"]] == []
     assert "put the files into" not in results["output"], "this advice is for instructors"
     if not files:
         assert completed.returncode == 0
@@ -247,8 +247,8 @@ def test_files_of_another_assignment_are_reported_without_a_score(container: Con
 
 
 def test_the_late_penalty_is_applied_only_once(container: Container) -> None:
-    due = "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
-    replace(container.course / "course.yaml", "id: averages\n", due)
+    with_due_date = "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
+    replace(container.course / "course.yaml", "id: averages\n", with_due_date)
     add("course.yaml", "\nlate: {per_day: 25%, at_most: 50%}\n")(container.course)
     results, _ = container.grade({SCRIPT: RIGHT})
     assert (sum(test["score"] for test in results["tests"]), results["score"]) == (4, 2)

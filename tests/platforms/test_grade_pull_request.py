@@ -119,9 +119,9 @@ def test_only_the_author_is_graded_and_grader_faults_are_logged(
     collected_folder, grade_folder, make_result, install_fake_judges, capsys
 ):
     """The results contain line numbers of proved mistakes, but not the edits that prove them."""
-    other = collected_folder / ATTEMPT.replace("ada", "ben")
-    other.parent.mkdir(parents=True)
-    other.write_text("x = 2\n")
+    other_students_file = collected_folder / ATTEMPT.replace("ada", "ben")
+    other_students_file.parent.mkdir(parents=True)
+    other_students_file.write_text("x = 2\n")
     lines = (ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
     plans = install_fake_judges(with_exercise(make_result("failed"), lines=lines), "values: x")
     (graded,) = grade_folder(Device.CUDA)
@@ -634,9 +634,9 @@ def test_a_notebook_annotation_points_to_a_line_of_the_ipynb_file(
     expected = line_of(f"raised AttributeError on line {line}")
     assert json.loads(text.splitlines()[expected - 1].strip(" ,")) == f"{wrong_text}\n"
     assert line_of(f"raised AttributeError on line {first_line}") == expected - 5
-    place = proved_line(read_file(tmp_path / "ada" / "averages" / NOTEBOOK, 400), line).place
-    assert re.fullmatch(r"line 7 of code cell [1-9]", place)
-    assert line_of(f"raised AttributeError on {place}") == expected
+    location = proved_line(read_file(tmp_path / "ada" / "averages" / NOTEBOOK, 400), line).place
+    assert re.fullmatch(r"line 7 of code cell [1-9]", location)
+    assert line_of(f"raised AttributeError on {location}") == expected
     assert '"def running_mean(x):\\n"' in text.splitlines()[line_of("wrong") - 1]
 
 

@@ -37,7 +37,7 @@ from tests.platforms.nbgrader_class import gradebook_points
 pytestmark = pytest.mark.journey
 
 CHECKS = ("shape", "values", "gradients", "refuses_nothing")
-# the arguments by which nbgrader finds a notebook and a cell of it
+# arguments of nbgrader's functions that find a notebook or one of its cells
 NOTEBOOK = ("01_running_mean", "averages")
 VALUES_CELL = ("running_mean-values", *NOTEBOOK)
 
@@ -47,7 +47,7 @@ def running_mean_result(
 ) -> Result:
     """Return a result of the tiny course in which all checks except "values" pass.
 
-    values: the points of the check "values"; None means that the grader itself failed there.
+    values: the points of the check "values"; None if the grader itself failed there.
     """
     points = dict.fromkeys(CHECKS, 1.0) | {"values": values or 0.0}
     outcome = "skipped" if values is None else "failed"
@@ -56,15 +56,15 @@ def running_mean_result(
         for id_, score in points.items()
     ]
     score = None if values is None else sum(points.values())
-    named = Diagnosed(id="counts_all", title="You counted all.", hint="How many?")
-    diagnosis = () if values == 1 else (named,)
+    misconception = Diagnosed(id="counts_all", title="You counted all.", hint="How many?")
+    diagnosis = () if values == 1 else (misconception,)
     exercise = make.exercise("running_mean", *checks, score=score, diagnosis=diagnosis, note=note)
     return make.result(student, exercise, **fields)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Start a PostgreSQL server on a socket of its own, and return its URL.
+    """Start a PostgreSQL server on a new socket, and return its URL.
 
     The URL contains {} for the name of the database.
     """
@@ -444,7 +444,7 @@ def test_cell_scores_add_up_to_the_final_score(score, rule, excused, cells, late
     checks = make.check("shape", 1), make.check("split", 1), make.check("merge", 0, 2)
     adjustments = (Adjustment(rule=rule, words="", before=2, after=score),) if rule else ()
     graded = make.exercise("dance", *checks, score=score, adjustments=adjustments, excused=excused)
-    total, most = (5, 10) if excused else (score, 4)
-    counted = make.result("ada", graded, assignment="heads", score=total, max_score=most)
+    total, max_total = (5, 10) if excused else (score, 4)
+    counted = make.result("ada", graded, assignment="heads", score=total, max_score=max_total)
     assert cell_scores(graded, counted, CELLS) == pytest.approx(cells)
     assert late_share(graded) == pytest.approx(late)

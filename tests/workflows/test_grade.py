@@ -69,7 +69,7 @@ class School:
     course_ref: str
     variables: dict[str, str] = field(default_factory=lambda: {"GRADING": "on"})
     course_key: str = KEY
-    options: dict[str, Any] = field(default_factory=dict)  # of every run, see Run
+    options: dict[str, Any] = field(default_factory=dict)  # arguments for Run
 
     @property
     def bare(self) -> Path:
@@ -134,7 +134,7 @@ class School:
         return run.run_jobs()
 
     def dispatch(self, number: int) -> dict[str, Job]:
-        """Run the workflow as if somebody asked to grade a pull request again."""
+        """Start the workflow by hand for a pull request, and return its jobs."""
         repository = {"full_name": "school/class", "default_branch": "main"}
         event = {"inputs": {"pull_request": str(number)}, "repository": repository}
         return self.run(event, "workflow_dispatch")
@@ -157,7 +157,7 @@ def template_repositories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 
 @pytest.fixture
 def school(template_repositories: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
-    """A class repository and a private course, on a service of their own."""
+    """Return a class repository and a private course on a new service."""
     shutil.copytree(template_repositories[0], tmp_path / "repositories")
     (tmp_path / "school").mkdir()
     with Service(tmp_path / "repositories") as service:
@@ -352,7 +352,7 @@ def forbid_user_namespaces(school: School, event: dict[str, Any]) -> None:
     """Make bubblewrap fail, also after the step that allows user namespaces."""
     tools = school.folder / "tools"
     tools.mkdir()
-    # setpriv: as root, bubblewrap is tried as somebody else
+    # setpriv: root tries bubblewrap as another user
     for name in ("bwrap", "setpriv", "sudo"):
         (tools / name).write_text("#!/bin/sh\nexit 1\n")
         (tools / name).chmod(0o755)

@@ -24,7 +24,9 @@ PERMISSIONS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # if not content
     "ci.yml": {},
     "docs.yml": {"publish": {"pages": "write", "id-token": "write"}},
 }
-MAX_RUN_LENGTH = 120  # characters of a `run:` step: logic lives in commands with tests of their own
+MAX_RUN_LENGTH = (
+    120  # characters of a `run:` step: longer logic belongs into a command that has tests
+)
 
 
 def read_workflow(name: str) -> str:

@@ -1,3 +1,1 @@
-"""A stand-in for the hosting service: its expressions, its runner, its API and its git remote, as
-far as we use them.
-"""
+"""A stand-in for the hosting service: its API, its git remote and its runner of workflows."""

@@ -32,7 +32,7 @@ FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
-INSTALLS = {  # what pip does is tested elsewhere
+INSTALLS = {  # skipped: other tests install packages
     "Set up what a report needs, which is little",
     "Install the engine, from the wheel whose hash stands beside it",
 }
@@ -134,7 +134,7 @@ class Run:
     variables: Mapping[str, str] = field(default_factory=dict)
     # secrets and vars by the name of the environment
     environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
-    refused: str | None = None  # an environment that nobody approves
+    refused: str | None = None  # the environment whose approval is refused
     device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
     look: Callable[[Job], object] = lambda job: None
@@ -162,7 +162,7 @@ class Run:
             "run_id": self.folder.name,
         }
         github["run_attempt"] = "1"
-        # Of an environment nothing is known before a runner has the job.
+        # `if:` cannot use secrets and variables of the job's environment, so they are added later.
         contexts = {
             "vars": self.variables,
             "needs": needs_context,
@@ -283,7 +283,7 @@ def checkout(run: Run, job: Job, repository: str = "school/class", **inputs: str
     target.mkdir(exist_ok=True)
     packed = subprocess.run(["git", "-C", bare, "archive", ref], capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", target], input=packed.stdout, check=True)
-    (target / ".git").mkdir()  # where a careless checkout would leave its token
+    (target / ".git").mkdir()  # a checkout could store its token here
     # the environment that `make setup` would take minutes to build is this very one
     if path == "course":
         (target / ".venv").mkdir()

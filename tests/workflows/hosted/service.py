@@ -115,8 +115,8 @@ class Service:
         entries = []
         for line in filter(None, listing.decode().split("\0")):
             attributes, path = line.split("\t")
-            mode, kind, oid, size = attributes.split()
-            entry: dict[str, object] = {"path": path, "mode": mode, "type": kind, "sha": oid}
+            mode, object_type, oid, size = attributes.split()
+            entry: dict[str, object] = {"path": path, "mode": mode, "type": object_type, "sha": oid}
             if size != "-":
                 entry["size"] = int(size)
             entries.append(entry)
