@@ -220,7 +220,7 @@ def test_an_interrupted_run_writes_nothing_for_its_last_student(tiny, url, book,
 
 @pytest.fixture
 def released_notebook(tiny_copy: Path) -> Path:
-    """Return the path of the released_notebook notebook of the copied course."""
+    """Return the path of the released notebook of the copied course."""
     return tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
 
 
@@ -236,7 +236,7 @@ def test_changed_cells_are_refused_if_submissions_exist(tiny_copy, released_note
 
 
 def set_points(released_notebook: Path, points: dict[str, float]) -> None:
-    """Change the points of these checks' cells in the released_notebook notebook."""
+    """Change the points of these checks' cells in the released notebook."""
     notebook = json.loads(released_notebook.read_text())
     for cell in notebook["cells"]:
         fields = cell["metadata"].get("nbgrader", {})
