@@ -1,4 +1,4 @@
-"""What an attempt in a box answers, and what both sides say of it."""
+"""A helper that runs one function of an attempt in a box; and the fixture `sides`."""
 
 from typing import Any
 

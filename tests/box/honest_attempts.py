@@ -1,8 +1,6 @@
-"""What honest attempts do besides attention, each a body of `f()` that returns 1.0 where all went
-well.
+"""Bodies of a function `f()` that do what honest attempts may do; each returns 1.0 on success.
 
-The system calls that these make were recorded for the filter's list; `test_system_calls` runs each
-in a box.
+The allowed system calls were recorded from these bodies. `test_system_calls` runs each in a box.
 """
 
 BODIES = {
@@ -176,7 +174,7 @@ ctypes.POINTER(ctypes.c_int))
         return float(os.pread(file, 2, 0) == b"ab" and os.preadv(file, [bytearray(1)], 0) == 1)""",
 }
 
-# What the box does not have is refused as an exception that Python knows, and the attempt goes on.
+# Code that the box refuses, and the exception types that the attempt may get; it then goes on.
 REFUSED_KINDLY = {
     "a program": (
         "import subprocess\n    subprocess.run(['ls'])",

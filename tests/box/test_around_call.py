@@ -1,4 +1,4 @@
-"""Each class of `Call.around` does its work around a call, and no other object is taken."""
+"""`Call.around`: what each of its classes does before, during and after a call."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -25,7 +25,7 @@ from manyheads.box.worker.messages import (
 from manyheads.checks import moved_after_a_call
 from manyheads.diagnosis.mutants_explaining_nondeterminism import are_alike
 
-EACH_CLASS: list[Around] = [
+AROUNDS: list[Around] = [
     MovedAfterACall((Ones((2, 4)), Ones((2, 1), "bool"))),
     ComparedWithModule("Layer", (4, 2, 8), "comparison", "Layer of 4"),
     OperationLimit(20_000),
@@ -34,25 +34,25 @@ EACH_CLASS: list[Around] = [
 ]
 
 
-def test_each_class_arrives_as_it_was_sent_and_equals_only_itself():
-    assert {type(around) for around in EACH_CLASS} == {*get_args(Around)}
-    for around in EACH_CLASS:
+def test_each_around_survives_the_wire_and_equals_only_itself():
+    assert {type(around) for around in AROUNDS} == {*get_args(Around)}
+    for around in AROUNDS:
         received = wire.decode(wire.encode(Call("f", around=around)))
         assert isinstance(received, Call)
-        assert [sent for sent in EACH_CLASS if are_alike(received.around, sent)] == [around]
+        assert [sent for sent in AROUNDS if are_alike(received.around, sent)] == [around]
 
 
 @pytest.mark.parametrize(
     "around", ["def around(subject, build): ...", {"$": "Build", "target": "f"}]
 )
-def test_no_other_object_is_put_around_a_call(around):
+def test_an_around_of_another_class_is_refused(around):
     body = {"$": "Call", "subject": "f", "around": around}
     with pytest.raises(TypeError, match=r"one of MovedAfterACall, .*, PlantedDifference; it is"):
         wire.from_body(body, [])
 
 
-class Keeping(nn.Module):
-    """Keeps a mask of the first call: as a buffer, or else as an attribute."""
+class MaskKeeper(nn.Module):
+    """A module that makes a mask in its first call, and keeps it as a buffer or an attribute."""
 
     def __init__(self, as_buffer: bool) -> None:
         super().__init__()
@@ -75,13 +75,13 @@ class Keeping(nn.Module):
     [(True, (None, ["meta"])), (False, ("RuntimeError", []))],
     ids=["a buffer", "an attribute"],
 )
-def test_a_module_answers_once_and_is_then_moved_with_its_buffers_alone(as_buffer, answer):
+def test_moving_a_module_after_a_call_moves_only_its_buffers(as_buffer, answer):
     inputs = torch.empty(3, 4), torch.empty(3, 1, dtype=torch.bool)
     around = moved_after_a_call(inputs)
     assert around == MovedAfterACall((Ones((3, 4)), Ones((3, 1), "bool")))
-    build = Build("Keeping", (as_buffer,), dtype="float64")
+    build = Build("MaskKeeper", (as_buffer,), dtype="float64")
     x, keep = (torch.empty_like(tensor, device="meta") for tensor in inputs)
-    reply = execute({"Keeping": Keeping}, Call(build, (x.double(), keep), around=around), "")
+    reply = execute({"MaskKeeper": MaskKeeper}, Call(build, (x.double(), keep), around=around), "")
     assert (reply.raised and reply.raised.type, [o.device for o in reply.outputs]) == answer
 
 
@@ -109,9 +109,9 @@ Doubles = type("Doubles", (Layer,), {"forward": lambda self, x: 2 * self.layer(x
 Hides = type("Hides", (Layer,), {"layer": property(lambda self: nn.Identity())})
 Holder = type("Holder", (), {})
 Config = make_dataclass("Config", ["heads"], eq=False)
-ITSELF = list[object]()
-ITSELF.append(ITSELF)
-ALIKE = {
+SELF_CONTAINING_LIST = list[object]()
+SELF_CONTAINING_LIST.append(SELF_CONTAINING_LIST)
+EQUIVALENT_MODULES = {
     "other random weights": (Layer(), Layer()),
     "equal tuples": (Layer(held=(1, "a", torch.half)), Layer(held=(1, "a", torch.half))),
     "an attribute more": (Layer(size="small"), Layer()),
@@ -120,10 +120,13 @@ ALIKE = {
     "of a class below that makes this size": (Small(), Layer()),
     "objects without attributes": (Layer(held=Holder()), Layer(held=Holder())),
     "lambdas, which cannot be compared": (Layer(held=lambda x: 2 * x), Layer(held=lambda x: x)),
-    "lists that hold themselves": (Layer(held=ITSELF), Layer(held=deepcopy(ITSELF))),
+    "lists that hold themselves": (
+        Layer(held=SELF_CONTAINING_LIST),
+        Layer(held=deepcopy(SELF_CONTAINING_LIST)),
+    ),
     "equal dataclasses": (Layer(held=Config(2)), Layer(held=Config(2))),
 }
-DIFFERENT = {
+DIFFERENT_MODULES = {
     "a number in a dict": (Layer(heads=4), Layer()),
     "a longer buffer": (Layer(block=16), Layer()),
     "a wider layer": (Layer(6), Layer()),
@@ -138,22 +141,22 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("name", [*ALIKE, *DIFFERENT])
-def test_two_modules_are_alike_unless_a_difference_of_their_results_is_seen(name):
-    module, twin = (ALIKE | DIFFERENT)[name]
+@pytest.mark.parametrize("name", [*EQUIVALENT_MODULES, *DIFFERENT_MODULES])
+def test_a_module_is_reported_as_different_only_if_its_results_may_differ(name):
+    module, twin = (EQUIVALENT_MODULES | DIFFERENT_MODULES)[name]
     around = ComparedWithModule("Layer", (4, 2, 8), "comparison", "a layer of 4")
     build = Build("make", device="meta", report=("comparison",))
-    names = {"Layer": lambda *sizes: sizes == (4, 2, 8) and twin, "make": lambda: module}
-    reply = execute(names, Call(build, only_build=True, around=around), "")
+    namespace = {"Layer": lambda *sizes: sizes == (4, 2, 8) and twin, "make": lambda: module}
+    reply = execute(namespace, Call(build, only_build=True, around=around), "")
     assert reply.raised is None
-    report = "a layer of 4" if name in ALIKE else "something else"
+    report = "a layer of 4" if name in EQUIVALENT_MODULES else "something else"
     assert reply.modules[0].attributes == {"comparison": report}
 
 
-def test_a_call_ends_at_the_limit_of_its_operations():
+def test_a_call_ends_at_the_limit_of_operations():
     def raised_after(additions: int) -> str | None:
-        names = {"f": lambda x: sum([x] * additions, x)}
-        reply = execute(names, Call("f", (torch.zeros(2),), around=OperationLimit(100)), "")
+        namespace = {"f": lambda x: sum([x] * additions, x)}
+        reply = execute(namespace, Call("f", (torch.zeros(2),), around=OperationLimit(100)), "")
         return reply.raised and reply.raised.type
 
     assert [raised_after(90), raised_after(100)] == [None, "GeneratorExit"]
@@ -173,7 +176,7 @@ def planted_output(
     return execute({"attend": function}, call, "").outputs[0].tensor
 
 
-def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same():
+def test_a_planted_difference_is_large_at_one_position_and_small_elsewhere():
     differences = (planted_output(X, 0.77) - fused_attention(X)).flatten()
     index = int(0.77 * X.numel())
     assert 8 <= float(differences[index].abs()) <= 24
@@ -182,7 +185,7 @@ def test_a_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere
     assert len(remaining.unique()) == len(remaining)
 
 
-def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alone():
+def test_a_planted_difference_is_deterministic_and_only_in_fused_attention():
     def written_out(x: Tensor) -> Tensor:
         return (x @ x.mT / 2).softmax(-1) @ x
 
@@ -193,7 +196,7 @@ def test_it_follows_the_input_comes_out_the_same_each_time_and_leaves_others_alo
     assert torch.equal(planted_output(X, function=written_out), written_out(X))
 
 
-def test_it_works_in_every_layout_and_on_empty_tensors():
+def test_a_planted_difference_keeps_every_shape():
     for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
         assert planted_output(x).shape == x.shape
     assert planted_output(X, function=torch.vmap(fused_attention)).shape == X.shape
@@ -209,7 +212,7 @@ class Flagged(nn.Module):
 
 
 @pytest.mark.parametrize("flash", [True, False])
-def test_with_a_flag_it_is_in_the_output_of_modules_whose_flag_is_true(flash):
+def test_a_flag_limits_the_difference_to_modules_that_set_it(flash):
     call = Call(Build("Flagged", (flash,)), (X,), around=PlantedDifference(8.0, 0.3, "flash"))
     output: Any = execute({"Flagged": Flagged}, call, "").outputs[0].tensor
     assert torch.equal(output, planted_output(X) if flash else fused_attention(X))

@@ -1,4 +1,4 @@
-"""Internal: `_caller` meets strangers that no box lets in. An attempt's process and its end."""
+"""Internal: `_caller` accepts connections. The rights, end and imports of an attempt's process."""
 
 import json
 import os
@@ -43,7 +43,7 @@ CAPABILITIES = """\
 """
 NO_ENVIRONMENT = "    return float('PATH' in os.environ)"
 LIBRARIES = "    import numpy, einops\n    return 1.0"
-INSIDE: dict[str, tuple[str, float | str]] = {
+BODIES_AND_RESULTS: dict[str, tuple[str, float | str]] = {
     "it is the first process of its namespace": ("    return float(os.getpid())", 1.0),
     "it sees no process and no host path in /proc": (
         "    return float(len(os.listdir('/proc')))",
@@ -79,8 +79,8 @@ INSIDE: dict[str, tuple[str, float | str]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "expected"), INSIDE.values(), ids=INSIDE)
-def test_inside(box, body, expected):
+@pytest.mark.parametrize(("body", "expected"), BODIES_AND_RESULTS.values(), ids=BODIES_AND_RESULTS)
+def test_an_attempt_in_a_box_has_only_these_rights(box, body, expected):
     assert value_of(box, LIMITS, body) == expected
 
 
@@ -91,7 +91,7 @@ IGNORES_SIGNALS = """\
         except (OSError, ValueError): pass
     while True: pass
 """
-ENDS = {
+BODIES_AND_ENDS = {
     "it ends itself": ("    os._exit(3)", End.CRASHED, "exit status 3"),
     "it reads address 0": ("    import ctypes; ctypes.string_at(0)", End.CRASHED, "SIGSEGV"),
     "it loops and ignores every signal": (IGNORES_SIGNALS, End.TIMEOUT, "endless loop"),
@@ -103,9 +103,11 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("body", "end", "says"), ENDS.values(), ids=ENDS)
-def test_its_end_is_told_in_one_sentence(box, body, end, says):
-    with pytest.raises(AttemptEnded, match=says) as caught:
+@pytest.mark.parametrize(
+    ("body", "end", "message_pattern"), BODIES_AND_ENDS.values(), ids=BODIES_AND_ENDS
+)
+def test_the_message_names_why_a_process_ended(box, body, end, message_pattern):
+    with pytest.raises(AttemptEnded, match=message_pattern) as caught:
         value_of(box, LIMITS, body, seconds=1.0)
     assert caught.value.end is end
 
@@ -120,13 +122,13 @@ ORPHAN = """\
 """
 
 
-def test_what_it_starts_ends_with_it(box):
+def test_child_processes_end_with_their_attempt(box):
     assert value_of(box, LIMITS, ORPHAN) == 1.0
     assert not is_running("mh-orphan")
 
 
-def test_two_at_a_time_are_each_alone(box):
-    """One keeper has both: what ends the first leaves the second as it is."""
+def test_two_attempts_at_the_same_time_are_independent(box):
+    """One supervisor has both: the end of the first does not affect the second."""
     source = "import os\n\ndef f():\n    return float(os.getpid())\n\ndef g():\n    os._exit(3)\n"
     first, second = box.attempt(LIMITS), box.attempt(LIMITS)
     try:
@@ -141,13 +143,13 @@ def test_two_at_a_time_are_each_alone(box):
         second.close()
 
 
-def test_the_box_holds_torch_and_no_test_tool():
+def test_the_box_contains_torch_but_no_test_tool():
     names = {bind.target.rpartition("/")[2] for bind in contents().binds}
     assert {"torch", "numpy", "einops", "safetensors", "manyheads_worker"} <= names
     assert not {"pytest", "nbgrader", "pydantic", "grader", "hypothesis"} & names
 
 
-FORKED: dict[str, tuple[str, Callable[..., object]]] = {
+BODIES_AND_CONDITIONS: dict[str, tuple[str, Callable[..., object]]] = {
     "torch computes in it": (
         "return torch.ones(3, 3).matmul(torch.ones(3, 3)).sum().item()",
         lambda reply: reply == 27.0,
@@ -165,7 +167,7 @@ FORKED: dict[str, tuple[str, Callable[..., object]]] = {
         "return float(hasattr(torch, 'left'))",
         lambda reply: reply == 0.0,
     ),
-    "an exit is told as one": ("os._exit(3)", lambda reply: "exit status 3" in reply),
+    "an exit is reported with its status": ("os._exit(3)", lambda reply: "exit status 3" in reply),
     "an endless loop ends at the deadline": (
         "while True: pass",
         lambda reply: "endless loop" in reply,
@@ -199,31 +201,36 @@ def answer(box, body):
         connection.close()
 
 with open_own_box(meta=True) as box:
-    said = {name: answer(box, body) for name, body in json.loads(sys.argv[1]).items()}
-    said["zygote"] = box._zygote
-print(json.dumps({"box": type(box).__name__, **said}))
+    answers = {name: answer(box, body) for name, body in json.loads(sys.argv[1]).items()}
+    answers["zygote"] = box._zygote
+print(json.dumps({"box": type(box).__name__, **answers}))
 """
 
 
 def ends_soon(pid: int) -> bool:
-    ends = time.monotonic() + 60.0  # a busy machine is slow
-    while not has_ended(pid) and time.monotonic() < ends:  # the kernel may need a moment
+    """Wait up to a minute for the end of a process, and return whether it has ended."""
+    deadline = time.monotonic() + 60.0  # a busy machine is slow
+    while not has_ended(pid) and time.monotonic() < deadline:  # the kernel may need a moment
         time.sleep(0.01)
     return has_ended(pid)
 
 
 def test_a_command_without_threads_forks_each_attempt():
-    bodies = {name: body for name, (body, _) in FORKED.items()}
+    bodies = {name: body for name, (body, _) in BODIES_AND_CONDITIONS.items()}
     completed = run(sys.executable, "-c", SCRIPT, json.dumps(bodies), A_TOKEN="x")
     assert completed.returncode == 0, completed.stderr
     answers = json.loads(completed.stdout)
     assert answers["box"] == "ForkedBox"
-    wrong = {name: answers[name] for name, (_, holds) in FORKED.items() if not holds(answers[name])}
+    wrong = {
+        name: answers[name]
+        for name, (_, holds) in BODIES_AND_CONDITIONS.items()
+        if not holds(answers[name])
+    }
     assert wrong == {}
     assert ends_soon(answers["zygote"])
 
 
-def test_where_threads_run_every_attempt_is_a_new_interpreter():
+def test_a_command_with_threads_starts_new_interpreters():
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
@@ -234,7 +241,7 @@ def test_where_threads_run_every_attempt_is_a_new_interpreter():
         thread.join()
 
 
-def test_an_interpreter_that_does_not_connect_has_ended_when_its_box_is_refused(
+def test_an_interpreter_that_does_not_connect_is_killed(
     monkeypatch,
 ):
     started = list[subprocess.Popen[bytes]]()
@@ -255,7 +262,7 @@ def test_an_interpreter_that_does_not_connect_has_ended_when_its_box_is_refused(
 PASSWORD = bytes(range(32))
 
 
-def test_a_caller_without_the_password_is_sent_away_and_a_silent_one_is_given_up():
+def test_only_a_caller_with_the_password_is_accepted():
     with socket.create_server(("127.0.0.1", 0)) as server:
         with pytest.raises(TimeoutError):
             _caller(server, PASSWORD, time.monotonic() + 0.01)
@@ -278,7 +285,7 @@ def test_a_caller_without_the_password_is_sent_away_and_a_silent_one_is_given_up
         (None, "ended in the middle of a call."),
     ],
 )
-def test_an_exit_code_is_told_in_one_sentence(code, sentence):
+def test_the_message_describes_the_exit_code(code, sentence):
     ours, theirs = socket.socketpair()
     theirs.close()
     ours.setblocking(False)
@@ -317,14 +324,14 @@ AS_ANOTHER_USER: dict[str, tuple[str, float | str]] = {
 }
 
 
-def test_an_attempt_of_another_user(user_box):
+def test_an_attempt_of_another_user_has_only_these_rights(user_box):
     answers = {
         name: value_of(user_box, LIMITS, body) for name, (body, _) in AS_ANOTHER_USER.items()
     }
     assert answers == {name: expected for name, (_, expected) in AS_ANOTHER_USER.items()}
 
 
-def test_a_course_is_graded_only_where_others_may_not_read_it(user_box, tiny):
+def test_a_course_that_others_may_read_is_not_graded(user_box, tiny):
     with tempfile.TemporaryDirectory() as temp_dir:
         Path(temp_dir).chmod(0o755)
         course = load_course(copy_course(tiny.root, Path(temp_dir, "tiny")))
@@ -343,7 +350,7 @@ ALLOWED = (
 
 @pytest.fixture(params=["namespaces", "forked", "process"])
 def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
-    """A box of each level. This process has imported modules that a forked one could find."""
+    """Yield a box of each kind. A forked box might inherit modules that this process imported."""
     if request.param == "namespaces":
         yield request.getfixturevalue("box")
         return
@@ -351,7 +358,7 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
         yield opened
 
 
-def test_what_may_be_imported_is_the_same_in_every_box(any_box):
+def test_every_box_refuses_the_same_imports(any_box):
     lines = [f"import {name}" for name in (*REFUSED, *ALLOWED)]
     source = "\n".join([*lines, "import sysconfig; sysconfig.get_config_vars()"])
     process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))

@@ -1,4 +1,4 @@
-"""Modules that are built for a call, and calls of other precisions and devices."""
+"""Modules that the worker builds for a call; calls in other precisions and on other devices."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,20 +19,20 @@ class Weights(nn.Module):
         self.norm = nn.LayerNorm(4)
 
 
-def test_random_weights_that_the_state_does_not_name_become_zero_and_ones_stay_ones(
+def test_uninitialised_weights_outside_the_state_become_zero(
     monkeypatch,
 ):
-    """Fresh tensors hold a constant here, as memory does that was in use before."""
+    """Uninitialised tensors hold 7 in this test, as if their memory had been used before."""
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *size, **kwargs: empty(*size, **kwargs).fill_(7.0))
     build = Build("Weights", skip_init=True, state={"qkv.bias": torch.full((12,), 3.0)})
-    names = {
+    namespace = {
         "Weights": Weights,
         "extremes": lambda module: torch.stack(
             [torch.stack(torch.aminmax(parameter)) for parameter in module.parameters()]
         ),
     }
-    (output,) = execute(names, Call("extremes", (build,)), "").outputs
+    (output,) = execute(namespace, Call("extremes", (build,)), "").outputs
     assert output.tensor.tolist() == [[0, 0], [3, 3], [1, 1], [0, 0]]
 
 
@@ -52,10 +52,10 @@ CHANGES: dict[str, tuple[Callable[[nn.Module], object], bool]] = {
 
 
 @pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
-def test_a_call_that_changes_a_parameter_is_told(change, expected):
-    names = {"Linear": nn.Linear, "touch": lambda module: (change(module), torch.zeros(1))[1]}
+def test_a_reply_reports_whether_parameters_changed(change, expected):
+    namespace = {"Linear": nn.Linear, "touch": lambda module: (change(module), torch.zeros(1))[1]}
     layer = Build("Linear", (3, 3), dtype="float32", report=("training",))
-    (facts,) = execute(names, Call("touch", (layer,)), "attempt.py").modules
+    (facts,) = execute(namespace, Call("touch", (layer,)), "attempt.py").modules
     assert facts.changed is expected
 
 
@@ -90,7 +90,7 @@ def module_attempt(box: Box) -> Iterator[Connection]:
     connection.close()
 
 
-def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
+def test_the_precision_of_a_call_does_not_affect_the_next_call(
     module_attempt,
 ):
     calls = [
@@ -105,8 +105,8 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
     assert replies[2].raised is not None
     assert replies[3].peak is None, "on a CPU no memory is reported"
     # Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not.
-    half = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
-    assert [out.dtype for out in half.outputs] == ["float16"]
+    float16_reply = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
+    assert [out.dtype for out in float16_reply.outputs] == ["float16"]
 
 
 @pytest.mark.parametrize(
@@ -118,27 +118,27 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(
     ],
     ids=["a tensor", "a tensor by its name", "a tensor for a module there"],
 )
-def test_an_argument_is_moved_to_the_device_that_the_call_names(module_attempt, call):
+def test_arguments_are_moved_to_the_device_of_the_call(module_attempt, call):
     reply = module_attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].device == "meta"
 
 
 @pytest.mark.parametrize(
-    ("given", "device"),
+    ("tensor", "device"),
     [(X.to("meta"), "cpu"), (X, "meta")],
     ids=["a tensor of the meta device stays there", "all others are moved"],
 )
-def test_layers_and_cotangents_are_moved_as_arguments_are(given, device):
+def test_layers_and_cotangents_are_moved_like_arguments(tensor, device):
     sent = on_its_device(
-        Call("f", (given, StandIn({"proj": given}, {})), cotangent=(given, None), device=device)
+        Call("f", (tensor, StandIn({"proj": tensor}, {})), cotangent=(tensor, None), device=device)
     )
     tensors = [sent.args[0], sent.args[1].linears["proj"], sent.cotangent[0]]
     assert [t.device.type for t in tensors] == ["meta"] * 3
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once():
+def test_on_a_gpu_the_peak_memory_of_a_call_is_reported():
     x = torch.ones(1024, 1024, device="cuda")
     namespace = {"three": lambda x: ((x + 1) + 1) + 1}
     assert execute(namespace, Call("three", (x,)), "").peak is None

@@ -1,4 +1,4 @@
-"""Results and texts of an attempt are read by the form asked for, and as plain characters."""
+"""Returned structures are read by the form of the call; texts of attempts become plain text."""
 
 import textwrap
 from collections import namedtuple
@@ -47,7 +47,7 @@ Named = namedtuple("Named", "mean last")
 
 
 class Longer(tuple):
-    """A tuple that lies when it is asked."""
+    """A tuple with a wrong length and an iterator that must not be used."""
 
     def __len__(self) -> int:
         return 1
@@ -71,7 +71,7 @@ def outputs_of(result: object, form: Form) -> tuple[Output, ...]:
     ],
     ids=["a tuple", "a list", "a named tuple", "a tuple with code of its own", "a nested tuple"],
 )
-def test_every_leaf_of_a_structure_is_an_output(result, form):
+def test_each_tensor_of_a_structure_is_an_output(result, form):
     assert [output.tensor.tolist() for output in outputs_of(result, form)] == [[1], [2, 2]]
 
 
@@ -91,7 +91,7 @@ NESTED = Form("tuple", ("y", "stats"), (Form(), TWO_TENSORS))
         ((ONE, None), NESTED, "tensor, in place of 1: NoneType, in place of 1: NoneType"),
     ],
 )
-def test_another_structure_is_told_with_its_depth(result, form, kinds):
+def test_an_unexpected_structure_is_named_with_its_depth(result, form, kinds):
     outputs = outputs_of(result, form)
     assert ", ".join(output.kind for output in outputs) == kinds
     assert all(output.tensor is None for output in outputs if output.kind != "tensor")
@@ -117,7 +117,7 @@ def add_in_place(x: Tensor, state: object = None) -> tuple[Tensor, None]:
     return x.add_(1) if state else x, None
 
 
-def output_numbers(reply: Reply) -> list[float]:
+def numbers_of_y(reply: Reply) -> list[float]:
     return [float(output.tensor[0]) for output in reply.outputs[::2]]
 
 
@@ -132,7 +132,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "a step gets what an earlier one returned": (
         Counter(),
         Call("f", (TWO,), then=AGAIN * 2),
-        output_numbers,
+        numbers_of_y,
         [4, 5, 5],
     ),
     "an opaque part is not told": (
@@ -144,7 +144,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "an output is told as it was before a later step changed it": (
         keep,
         Call("f", (ONE,), then=AGAIN),
-        output_numbers,
+        numbers_of_y,
         [1, 2],
     ),
     "no step follows one that returned another structure": (
@@ -174,21 +174,21 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
     "a step puts the instance in a mode in which it stays": (
         Doubles,
         Call(Build("f"), (ONE,), then=TURNS),
-        output_numbers,
+        numbers_of_y,
         [1, 2, 2, 1],
     ),
 }
 
 
 @pytest.mark.parametrize(
-    ("function", "call", "seen", "expected"), SEQUENCES.values(), ids=SEQUENCES
+    ("function", "call", "observe", "expected"), SEQUENCES.values(), ids=SEQUENCES
 )
-def test_steps(function, call, seen, expected):
+def test_a_sequence_of_calls(function, call, observe, expected):
     call = Call(**{**vars(call), "returns": PAIR})
-    assert seen(execute({"f": function}, call, "")) == expected
+    assert observe(execute({"f": function}, call, "")) == expected
 
 
-def test_a_sequence_changes_the_mode_before_its_next_call():
+def test_a_sequence_may_change_mode_before_each_later_call():
     runner = LocalRunner({"Doubles": lambda: Doubles()})
     forms = {"Doubles": PAIR}
     calls = Implementation(runner, forms=forms).module("Doubles").in_training_mode().sequence()
@@ -230,7 +230,7 @@ class Odd(ValueError, metaclass=Meta):
     def __str__(self): return "odd"
 """
 TRACEBACK = "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 0, %s)\n"
-REFUSALS = {
+VALUE_ERRORS = {
     "half a surrogate pair": r'raise ValueError("caf\udce9")',
     "bytes as a file system reads them": r'import os; raise ValueError(os.fsdecode(b"caf\xe9"))',
     "2,000 halves": r'raise ValueError("\ud800" * 2000)',
@@ -276,8 +276,8 @@ OTHER_EXCEPTIONS = {
 
 @pytest.fixture(scope="module")
 def exceptions(box: Box) -> dict[str, Raised]:
-    """What one process raises, in one call after the other."""
-    bodies = REFUSALS | OTHER_EXCEPTIONS
+    """Return the exception of each body, raised in one process by successive calls."""
+    bodies = VALUE_ERRORS | OTHER_EXCEPTIONS
     functions = [
         f"def f{number}():\n{textwrap.indent(body, '    ')}\n"
         for number, body in enumerate(bodies.values())
@@ -287,8 +287,8 @@ def exceptions(box: Box) -> dict[str, Raised]:
     return dict(zip(bodies, raised, strict=True))
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_stays_one_whatever_its_text_or_class(exceptions, name):
+@pytest.mark.parametrize("name", VALUE_ERRORS)
+def test_a_value_error_is_a_refusal_whatever_its_text_or_class(exceptions, name):
     raised = exceptions[name]
     assert is_refusal(raised)
     assert explain(raised).startswith("raised ValueError")
@@ -296,7 +296,7 @@ def test_a_refusal_stays_one_whatever_its_text_or_class(exceptions, name):
 
 
 @pytest.mark.parametrize("name", OTHER_EXCEPTIONS)
-def test_any_other_exception_is_an_answer(exceptions, name):
+def test_any_other_exception_is_reported_by_its_type(exceptions, name):
     assert exceptions[name].type == name
 
 
@@ -312,7 +312,7 @@ def test_any_other_exception_is_an_answer(exceptions, name):
         pytest.param(r'print("caf\udce9", "\ud800")', [], id="nothing of a printed text"),
     ],
 )
-def test_while_importing_the_reply_tells(box, load, stopped):
+def test_a_load_reports_statements_that_raised(box, load, stopped):
     (reply,) = replies(box, LIMITS, load)
     assert reply.raised is None
     assert [(statement.message, statement.line) for statement in reply.stopped] == stopped
@@ -350,7 +350,7 @@ def build(target: str, *report: str) -> Call:
     return Call(Build(target, report=report), (X,), cotangent=X)
 
 
-def test_names_and_attributes_of_an_attempt_are_bounded_and_can_be_written(box):
+def test_names_and_attributes_of_an_attempt_become_short_plain_text(box):
     computed, wide, *returned = replies(
         *(box, LIMITS, MODULE, build("Computed", "head_dim")),
         build("Wide", "flash", "size", "rate"),
@@ -367,8 +367,8 @@ def test_names_and_attributes_of_an_attempt_are_bounded_and_can_be_written(box):
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.text(st.characters(codec=None, exclude_categories=())), st.integers(0, 30))
-def test_any_text_becomes_one_that_can_be_written_and_is_no_longer_than_agreed(text, limit):
-    shown = plain(text, limit)
-    assert type(shown) is str
-    assert len(shown) <= limit
-    shown.encode()
+def test_plain_text_can_be_encoded_and_is_short_enough(text, limit):
+    plain_text = plain(text, limit)
+    assert type(plain_text) is str
+    assert len(plain_text) <= limit
+    plain_text.encode()

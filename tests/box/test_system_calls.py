@@ -1,4 +1,4 @@
-"""The filter of system calls: its answer to each, and its effect on attempts in a box."""
+"""The seccomp filter of system calls: its verdicts, and its effect on attempts in a box."""
 
 import re
 import struct
@@ -22,42 +22,42 @@ from tests.box.conftest import value_of
 from tests.box.honest_attempts import BODIES, REFUSED_KINDLY
 from tests.make import replies
 
-MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> int:
-    """Run the program on one call, as the kernel would."""
+    """Return the filter's verdict on one system call: run its BPF program as the kernel does."""
     data = struct.pack("=IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     code = list(struct.iter_unpack("=HBBI", program))
-    at, accumulator = 0, 0
+    index, accumulator = 0, 0
     while True:
-        operation, if_true, if_false, value = code[at]
-        at += 1
+        operation, if_true, if_false, value = code[index]
+        index += 1
         if operation == 0x20:
             (accumulator,) = struct.unpack_from("=I", data, value)
         elif operation == 0x54:
             accumulator &= value
         elif operation == 0x05:
-            at += value
+            index += value
         elif operation == 0x15:
-            at += if_true if accumulator == value else if_false
+            index += if_true if accumulator == value else if_false
         elif operation == 0x35:
-            at += if_true if accumulator >= value else if_false
+            index += if_true if accumulator >= value else if_false
         else:
             assert operation == 0x06
             return value
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("machine", MACHINES)
-def test_refuses_whatever_it_does_not_know(machine, device):
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_unknown_system_calls_are_refused(machine, device):
     program = seccomp.program(machine, device)
     for number in (450, 463, 470, 1000, 0x40000000, 0x40000000 + 16, 0xFFFFFFFF):
-        assert verdict(program, MACHINES[machine], number) == ENOSYS
+        assert verdict(program, ARCHITECTURES[machine], number) == ENOSYS
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_another_architectures_calls_end_the_process(machine):
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_calls_of_another_architecture_end_the_process(machine):
     assert verdict(seccomp.program(machine), 0x40000003, 4) == KILL
 
 
@@ -108,21 +108,23 @@ socket of unix                                | EPERM  | ALLOW  | 41 198 1 0x800
 bind                                          | EPERM  | ALLOW  | 49 200
 execve                                        | EPERM  | ALLOW  | 59 221
 """
-ANSWERS = {"ALLOW": ALLOW, "EPERM": EPERM, "ENOSYS": ENOSYS}
+VERDICTS = {"ALLOW": ALLOW, "EPERM": EPERM, "ENOSYS": ENOSYS}
 
 
 @pytest.mark.parametrize("row", [re.sub(" +", " ", row) for row in CALLS.splitlines()])
-def test_answers(row):
+def test_the_filter_gives_each_call_its_verdict(row):
     _, *answers, numbers = row.split(" | ")
     x86_64, aarch64, *arguments = [int(number, 0) for number in numbers.split()]
-    for number, (machine, architecture) in zip((x86_64, aarch64), MACHINES.items(), strict=True):
+    for number, (machine, architecture) in zip(
+        (x86_64, aarch64), ARCHITECTURES.items(), strict=True
+    ):
         for device, answer in zip(("cpu", "cuda"), answers, strict=True):
             program = seccomp.program(machine, device)
-            assert verdict(program, architecture, number, *arguments) == ANSWERS[answer], machine
+            assert verdict(program, architecture, number, *arguments) == VERDICTS[answer], machine
 
 
-def test_alternatives_and_neighbours_are_told_apart():
-    """Beside a slow reading of the same rules, for every number and some arguments."""
+def test_rules_with_alternatives_are_compiled_correctly():
+    """Compare the compiled filter with a slow reading of the same rules, for many calls."""
     rule = Rule(
         [ArgumentCondition(0, (1, 2)), ArgumentCondition(1, (0,), 0xF0)],
         [ArgumentCondition(0, (3,), included=False), ArgumentCondition(1, (7,), upper=True)],
@@ -146,25 +148,26 @@ LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
 
 
 def assert_returns(box: Box, body: str, expected: float, head: str = "") -> None:
+    """Check what `f()` with this body returns in a box; `head` is code before it."""
     source = f"import os, sys, time, torch\n{head}\ndef f():\n    {body.strip()}\n"
     assert value_of(box, LIMITS, source, seconds=60.0) == expected
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_an_honest_attempt_may_use(box, body):
+def test_an_honest_attempt_is_allowed(box, body):
     assert_returns(box, body, 1.0)
 
 
-@pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
-def test_is_refused_with_an_exception_of_python(box, body, kinds):
+@pytest.mark.parametrize(("body", "exception_types"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
+def test_a_refusal_is_an_ordinary_python_exception(box, body, exception_types):
     source = f"import os, torch\ndef f():\n    {body}\n"
     (reply,) = replies(box, LIMITS, source, Call("f"), seconds=60.0)
-    assert {reply.raised.type, *reply.raised.bases} & kinds, reply.raised
+    assert {reply.raised.type, *reply.raised.bases} & exception_types, reply.raised
 
 
-# Each raises OSError, or is -1, where it fails; the box is to refuse it, whatever the kernel would
-# say.
-PRELUDE = """
+# Each expression below raises OSError or returns -1 if it fails. The box must refuse it even if the
+# kernel would allow it.
+HELPERS = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys, torch
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -195,7 +198,7 @@ def works(act):
 kernel's word on a call that came through
 """
 
-CARRIES_A_MESSAGE = {
+LEAVES_A_MESSAGE = {
     "asks whether a page is in the cache, by preadv2": (
         "os.preadv(shared, [bytearray(1)], 0, os.RWF_NOWAIT)"
     ),
@@ -283,9 +286,9 @@ REACHES_OUT = {
     "enters another namespace": "libc.setns(0, 0)",
     "becomes another user": "libc.setuid(0)",
 }
-REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
+REFUSED = LEAVES_A_MESSAGE | REACHES_OUT
 
 
 @pytest.mark.parametrize("expression", REFUSED.values(), ids=REFUSED)
-def test_leaves_no_message_for_another_run_and_does_not_reach_out_of_the_box(box, expression):
-    assert_returns(box, f"return works(lambda: {expression})", 0.0, PRELUDE)
+def test_calls_that_leave_messages_or_reach_out_are_refused(box, expression):
+    assert_returns(box, f"return works(lambda: {expression})", 0.0, HELPERS)

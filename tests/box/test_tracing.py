@@ -1,4 +1,4 @@
-"""A call followed operation by operation, watched for its kernels, and a model that learns."""
+"""The worker traces a call step by step, records its operations, and trains a small model."""
 
 import textwrap
 from collections.abc import Callable, Sequence
@@ -43,8 +43,8 @@ def half(x):
 """
 
 
-def follow(body: str, crop: tuple[int, ...] = (2, 2), times: int = 1, **call: Any) -> Traced:
-    """Follow `f(x)`, whose body begins on line 8."""
+def trace_body(body: str, crop: tuple[int, ...] = (2, 2), times: int = 1, **call: Any) -> Traced:
+    """Trace `f(X)` with this body, whose first line is line 8 of the attempt."""
     namespace: dict[str, object] = {}
     source = f"{HEAD}def f(x):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
     exec(compile(source, "a.py", "exec"), namespace)
@@ -60,7 +60,7 @@ def step_names(traced: Traced) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "description"),
     [
         ("x.view(2, 12)", "view, (2, 12), view"),
         ("x.mT", "mT, (2, 4, 3), view"),
@@ -81,13 +81,13 @@ def step_names(traced: Traced) -> list[str]:
         ("nn.MultiheadAttention(4, 2)(x, x, x)[0]", "MultiheadAttention, (2, 3, 4), new"),
     ],
 )
-def test_each_call_of_a_line_is_one_step(code, told):
-    step = steps_of(follow(f"return {code}"))[-1]
-    assert f"{step.name}, {step.outputs[0].shape}, {step.storage}" == told
+def test_each_operation_is_one_step(code, description):
+    step = steps_of(trace_body(f"return {code}"))[-1]
+    assert f"{step.name}, {step.outputs[0].shape}, {step.storage}" == description
     assert step.lines == (8,)
 
 
-def described(step: Step) -> str:
+def describe(step: Step) -> str:
     """Return the fields of a step in one line."""
 
     def sizes(tensors: Sequence[TensorInfo]) -> list[str]:
@@ -101,7 +101,7 @@ def described(step: Step) -> str:
     return " ".join(filter(None, words))
 
 
-STEPS_SEEN = {
+TRACED_STEPS = {
     "a layer is given its arguments, not what it holds": (
         "return nn.LayerNorm(4)(x)",
         """
@@ -189,10 +189,10 @@ STEPS_SEEN = {
 }
 
 
-@pytest.mark.parametrize(("body", "steps"), STEPS_SEEN.values(), ids=STEPS_SEEN)
-def test_steps_are_seen(body, steps):
-    traced = follow(body, times=2)
-    assert "\n".join(map(described, traced.steps)) == textwrap.dedent(steps).strip()
+@pytest.mark.parametrize(("body", "steps"), TRACED_STEPS.values(), ids=TRACED_STEPS)
+def test_these_steps_are_traced(body, steps):
+    traced = trace_body(body, times=2)
+    assert "\n".join(map(describe, traced.steps)) == textwrap.dedent(steps).strip()
     assert (traced.reply.raised is not None) == steps.strip().endswith("raised")
 
 
@@ -205,14 +205,14 @@ def test_steps_are_seen(body, steps):
     ],
     ids=["a loop is a few steps in a long order", "endless variety", "endless length"],
 )
-def test_equal_steps_are_one_and_steps_without_end_are_cut_and_counted(body, counts):
-    traced = follow(body)
+def test_equal_steps_are_merged_and_excess_steps_are_counted(body, counts):
+    traced = trace_body(body)
     assert (len(traced.steps), len(traced.order), traced.dropped) == counts
 
 
-def test_no_more_corners_are_kept_than_agreed():
+def test_the_number_of_crops_of_a_step_is_limited():
     loop = f"for n in range({CROPS + 9}):\n    x = x + 1\nreturn x"
-    assert len(follow(loop, crop=(1,), times=999).steps[0].crops) == CROPS
+    assert len(trace_body(loop, crop=(1,), times=999).steps[0].crops) == CROPS
 
 
 @pytest.mark.parametrize(
@@ -230,12 +230,12 @@ def test_no_more_corners_are_kept_than_agreed():
         ("[x[n % 2:n % 2 + 1] for n in range(99)]", [Slice(0, n % 2, n % 2 + 1) for n in range(8)]),
     ],
 )
-def test_each_slice_along_one_axis_is_kept_of_the_first_rounds(code, slices):
-    assert list(steps_of(follow(f"return {code}"))[-1].slices) == slices
+def test_slices_along_one_axis_are_recorded_in_the_first_rounds(code, slices):
+    assert list(steps_of(trace_body(f"return {code}"))[-1].slices) == slices
     assert len(slices) <= SLICES
 
 
-def test_following_changes_no_answer_and_shows_nothing_of_a_check():
+def test_tracing_changes_no_answer_and_hides_planted_operations():
     namespace: dict[str, object] = {"F": F, "torch": torch}
     body = "return F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) * torch.rand_like(x)"
     exec(f"def f(x):\n    {body}\n", namespace)
@@ -246,12 +246,12 @@ def test_following_changes_no_answer_and_shows_nothing_of_a_check():
     assert step_names(traced) == ["scaled_dot_product_attention", "rand_like", "mul"]
 
 
-def watched(function: Callable[..., object], *arguments: object, watch: bool = True) -> Reply:
+def run_watched(function: Callable[..., object], *arguments: object, watch: bool = True) -> Reply:
     return execute({"f": function}, Call("f", arguments, watch=watch), "")
 
 
 @pytest.mark.parametrize(
-    "take",
+    "copy",
     [
         pytest.param(lambda x: x.cpu(), id="cpu()"),
         pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned"),
@@ -259,21 +259,21 @@ def watched(function: Callable[..., object], *arguments: object, watch: bool = T
         pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
     ],
 )
-def test_a_copy_of_a_tensor_of_the_meta_device_is_zeros(take):
-    reply = watched(take, torch.empty(3, 4, dtype=torch.float64, device="meta"))
+def test_a_copy_from_the_meta_device_is_zeros(copy):
+    reply = run_watched(copy, torch.empty(3, 4, dtype=torch.float64, device="meta"))
     assert torch.equal(reply.outputs[0].tensor.float(), torch.zeros(3, 4))
     assert not reply.operations.mixed
 
 
-def test_two_devices_in_one_operation_leave_no_rubbish():
-    reply = watched(F.linear, torch.ones(2, 3), torch.ones(4, 3, device="meta"))
+def test_mixed_devices_are_reported_without_uninitialised_numbers():
+    reply = run_watched(F.linear, torch.ones(2, 3), torch.ones(4, 3, device="meta"))
     assert reply.operations.mixed
     (output,) = reply.outputs
     assert output.device == "meta" or not output.tensor.any()
 
 
-def test_without_a_watch_nothing_is_copied_from_the_meta_device():
-    reply = watched(lambda x: x.cpu(), torch.ones(3, device="meta"), watch=False)
+def test_an_unwatched_copy_from_the_meta_device_raises():
+    reply = run_watched(lambda x: x.cpu(), torch.ones(3, device="meta"), watch=False)
     assert reply.raised.message.startswith("Cannot copy out of meta")
 
 
@@ -283,10 +283,10 @@ CAUSAL = torch.ones(5, 5).tril()
 
 
 class OwnTensor(Tensor):
-    """A student's own kind of tensor."""
+    """A subclass of Tensor, defined by a student."""
 
 
-# importing these two takes two seconds, which every process that collects tests would spend
+# imported only when called, because the import takes two seconds
 def causal_bias() -> Tensor:
     from torch.nn.attention.bias import causal_upper_left
 
@@ -299,7 +299,7 @@ def attend_flexibly(*arguments, **options) -> Tensor:
     return flex_attention(*arguments, **options)
 
 
-WAYS = {
+COMPUTATIONS = {
     "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_bias()),
     "its table": lambda: causal_bias()._materialize(),
     "a tensor of a class of one's own": lambda: OwnTensor(Q) + 0,
@@ -318,12 +318,14 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_watched_call_returns_what_it_returns_unwatched(monkeypatch, way):
+@pytest.mark.parametrize("compute", COMPUTATIONS.values(), ids=COMPUTATIONS)
+def test_watching_a_call_does_not_change_its_output(monkeypatch, compute):
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # as in every box
-    plain, seen = (watched(way, watch=watch).outputs[0].tensor for watch in (False, True))
+    plain, is_recorded = (
+        run_watched(compute, watch=watch).outputs[0].tensor for watch in (False, True)
+    )
     assert plain is not None
-    assert torch.equal(plain, seen)
+    assert torch.equal(plain, is_recorded)
     assert "__new__" not in vars(Tensor), "a tensor is made as before"
 
 
@@ -334,7 +336,7 @@ def call_own_kernel(x: Tensor) -> Tensor:
     return torch.ops.mine_alone.twice(x)
 
 
-OPERATIONS_SEEN: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Operations], bool]]] = {
+RECORDED_OPERATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Operations], bool]]] = {
     "the shape of a new tensor, not of a view": (
         lambda x: x.t().expand(2, 5, 3) + 1.0,
         lambda o: o.shapes == ((2, 5, 3),),
@@ -352,16 +354,18 @@ OPERATIONS_SEEN: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Operation
 }
 
 
-@pytest.mark.parametrize(("function", "seen"), OPERATIONS_SEEN.values(), ids=OPERATIONS_SEEN)
-def test_a_watch_sees(function, seen):
-    assert seen(watched(function, torch.ones(3, 5)).operations)
+@pytest.mark.parametrize(
+    ("function", "is_recorded"), RECORDED_OPERATIONS.values(), ids=RECORDED_OPERATIONS
+)
+def test_a_watched_call_records_its_operations(function, is_recorded):
+    assert is_recorded(run_watched(function, torch.ones(3, 5)).operations)
 
 
 TEXT = torch.randint(7, (40_000,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 
 
 class Causal(nn.Module):
-    """The mean of all tokens so far, in two layers, with dropout."""
+    """A module that averages all tokens so far, with dropout and two linear layers."""
 
     def __init__(self, channels: int, p: float = 0.0) -> None:
         super().__init__()
@@ -374,33 +378,34 @@ class Causal(nn.Module):
         return self.second(self.first(mean))
 
 
-def learner_reply(learner: Trainer, message: InitModel | TrainStep | Write) -> Reply:
-    torch.set_num_threads(1)  # as in an attempt's process; threads for small tensors wait
-    reply = learner.answer({"Causal": Causal}, message, "a.py")
+def trainer_reply(trainer: Trainer, message: InitModel | TrainStep | Write) -> Reply:
+    torch.set_num_threads(1)  # as in an attempt's process: tensors are too small for threads
+    reply = trainer.answer({"Causal": Causal}, message, "a.py")
     assert reply.raised is None
     return reply
 
 
-def prepare_learner(dropout: float) -> Trainer:
-    learner = Trainer()
+def prepare_trainer(dropout: float) -> Trainer:
+    """Return a trainer with a newly initialised model that uses the module `Causal`."""
+    trainer = Trainer()
     build = Build("Causal", (C, dropout), training=True)
-    assert learner_reply(learner, InitModel(build, 7, TEXT)) == Reply()
-    return learner
+    assert trainer_reply(trainer, InitModel(build, 7, TEXT)) == Reply()
+    return trainer
 
 
-def losses(learner: Trainer, steps: int) -> list[float]:
-    return [learner_reply(learner, TrainStep()).outputs[0].tensor.item() for _ in range(steps)]
+def losses(trainer: Trainer, steps: int) -> list[float]:
+    return [trainer_reply(trainer, TrainStep()).outputs[0].tensor.item() for _ in range(steps)]
 
 
-def test_it_learns_and_what_it_writes_on_the_way_changes_nothing():
-    learner = prepare_learner(0.5)
-    early_losses = losses(learner, 3)
-    learner_reply(learner, Write(TEXT[:2], 5))
-    assert [*early_losses, *losses(learner, 3)] == losses(prepare_learner(0.5), 6)
-    assert sum(losses(learner, 20)[-3:]) < sum(early_losses)
+def test_training_lowers_the_loss_and_is_not_changed_by_writing():
+    trainer = prepare_trainer(0.5)
+    early_losses = losses(trainer, 3)
+    trainer_reply(trainer, Write(TEXT[:2], 5))
+    assert [*early_losses, *losses(trainer, 3)] == losses(prepare_trainer(0.5), 6)
+    assert sum(losses(trainer, 20)[-3:]) < sum(early_losses)
 
 
-def test_a_mask_and_ones_keep_their_values():
+def test_initialisation_keeps_masks_and_ones():
     parameters = nn.ParameterDict(
         {"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)}
     )
@@ -410,22 +415,22 @@ def test_a_mask_and_ones_keep_their_values():
     assert kept == {"mask", "scale"}
 
 
-def test_it_writes_what_it_is_sure_of():
-    learner = prepare_learner(0.0)
-    model = learner.model
+def test_a_confident_model_writes_the_expected_tokens():
+    trainer = prepare_trainer(0.0)
+    model = trainer.model
     with torch.no_grad():
         for parameter in (*model.blocks.parameters(), model.positions.weight):
             parameter.zero_()
         model.tokens.weight.copy_(torch.eye(7, C))
-        # after each token comes the next one
+        # the model predicts that the next token is the last one plus 1
         model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))
-    written = (
-        learner_reply(learner, Write(torch.tensor([4], dtype=torch.uint8), 20)).outputs[0].tensor
+    tokens = (
+        trainer_reply(trainer, Write(torch.tensor([4], dtype=torch.uint8), 20)).outputs[0].tensor
     )
-    assert written.tolist() == [(5 + i) % 7 for i in range(20)]
+    assert tokens.tolist() == [(5 + i) % 7 for i in range(20)]
 
 
-def test_adam_is_as_in_torch():
+def test_adam_gives_the_same_weights_as_torch():
     """The worker has an Adam of its own because torch.optim takes seconds to import."""
     own, of_torch = (nn.Parameter(torch.ones(3, dtype=torch.float64)) for _ in range(2))
     adam = Adam([own], betas=(0.9, 0.99))

@@ -1,4 +1,4 @@
-"""A message arrives as it was sent, in one piece or in many, and half of one does not arrive."""
+"""Messages between judge and worker: encoding, decoding, and refusal of malformed tensors."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def tensors(draw: st.DrawFn) -> Tensor:
 
 
 class Trickle(io.BytesIO):
-    """A file from which a few bytes come at a time."""
+    """A file that returns only a few bytes at each read."""
 
     def __init__(self, data: bytes, bytes_at_once: int) -> None:
         super().__init__(data)
@@ -47,7 +47,7 @@ def received_in_pieces(data: bytes, bytes_at_once: int) -> object:
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(tensors(), max_size=4), st.sampled_from([1, 5, 1 << 20]), st.floats(0, 0.999))
-def test_tensors_arrive_as_they_were_sent_and_share_no_memory(sent, bytes_at_once, share):
+def test_tensors_arrive_unchanged_and_an_incomplete_message_is_none(sent, bytes_at_once, share):
     data = wire.encode(Call("f", tuple(sent)))
     for message in (wire.decode(data), received_in_pieces(data, bytes_at_once)):
         assert isinstance(message, Call)
@@ -60,7 +60,7 @@ def test_tensors_arrive_as_they_were_sent_and_share_no_memory(sent, bytes_at_onc
     assert received_in_pieces(data[: int(share * len(data))], bytes_at_once) is None
 
 
-def test_a_message_has_only_what_its_sender_has_set() -> None:
+def test_a_message_omits_fields_with_default_values() -> None:
     assert wire.to_body(Call("double", kwargs={}), []) == {"$": "Call", "subject": "double"}
     equal_to_its_default: Any = 0  # which is False
     body = wire.to_body(Call("double", second=equal_to_its_default), [])
@@ -70,7 +70,7 @@ def test_a_message_has_only_what_its_sender_has_set() -> None:
 X = torch.ones(3, dtype=torch.float64)
 
 
-def test_the_numbers_of_a_message_are_aligned() -> None:
+def test_encoded_tensors_are_aligned() -> None:
     for length in range(8):
         assert len(wire.encode(Call("f" * length, (X,)))) % X.itemsize == 0
 
@@ -90,8 +90,8 @@ def test_a_subclass_of_tensor_is_sent_without_its_code() -> None:
     assert torch.equal(received, X)
 
 
-def payload_of(shape: list[int], byte_count: int) -> bytearray:
-    """A message with one tensor of float32, whose header says this of it."""
+def make_payload(shape: list[int], byte_count: int) -> bytearray:
+    """Return a payload of one float32 tensor whose header has this shape and length."""
     entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, byte_count]}
     header = json.dumps({"__metadata__": {"body": "null"}, "t0": entry}).encode()
     return bytearray(struct.pack("<Q", len(header)) + header + bytes(byte_count))
@@ -102,7 +102,7 @@ def payload_of(shape: list[int], byte_count: int) -> bytearray:
     [([1] * 64, 4), ([0] * 64, 0), ([(1 << 40) - 1, 0], 0), ([], 4)],
 )
 def test_a_tensor_has_the_shape_in_the_header(shape: list[int], byte_count: int) -> None:
-    body, (tensor,) = wire.unpack(payload_of(shape, byte_count))
+    body, (tensor,) = wire.unpack(make_payload(shape, byte_count))
     assert (body, list(tensor.shape)) == (None, shape)
 
 
@@ -118,4 +118,4 @@ def test_a_tensor_has_the_shape_in_the_header(shape: list[int], byte_count: int)
 )
 def test_a_tensor_of_an_impossible_size_is_refused(shape: list[int], byte_count: int) -> None:
     with pytest.raises(ValueError, match="shape"):
-        wire.unpack(payload_of(shape, byte_count))
+        wire.unpack(make_payload(shape, byte_count))

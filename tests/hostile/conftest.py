@@ -1,4 +1,6 @@
-"""Grade hostile students with the real `course grade`, among honest ones, and note each change."""
+"""Grade hostile students among honest ones with the real `course grade`, and record every file,
+process or kernel setting that changed.
+"""
 
 import hashlib
 import json
@@ -31,7 +33,7 @@ LIMITS = {
     "processes": 16,
     "reply_mib": 4,
 }
-CHECKS = 4  # of the tiny course
+CHECKS = 4  # the number of checks in the tiny course
 SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
 # a fresh process, the kernel taking the old one down, the diagnosis
 SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0
@@ -53,12 +55,12 @@ REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
 
-Place = Callable[[Path], None]  # puts something into a submission's folder
+Submit = Callable[[Path], None]  # puts something into a submission's folder
 
 
 @dataclass
 class Run:
-    """One `course grade`: its end, its output, and changes of files that it should not touch."""
+    """One run of `course grade`: exit status, output, results, and unwanted changes."""
 
     status: int
     text: str
@@ -66,13 +68,21 @@ class Run:
     changed: list[str] = field(default_factory=list)
     left_running: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    # of the machine, which no output may name
+    # paths of this machine, which no output may contain
     paths: list[str] = field(default_factory=list)
 
-    def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
-        """The trick earned that much; each lost check says why in one plain sentence, one this."""
+    def assert_earned(
+        self, trick: str, most: float, evidence_pattern: str, least: float | None = None
+    ) -> None:
+        """Check the score of a trick and the evidence of its lost checks.
+
+        Args:
+            trick: the name of the student who submitted it.
+            most: the exact score, or the highest score if `least` is given.
+            evidence_pattern: a regular expression that some lost check's evidence matches.
+        """
         (exercise,) = json.loads(self.results[trick])["exercises"]
-        score = exercise["score"] or 0.0  # None of a file that is not read
+        score = exercise["score"] or 0.0  # the score is None if the file could not be read
         assert (most if least is None else least) <= score <= most, exercise["checks"]
         assert score == sum(check["score"] for check in exercise["checks"])
         lost = [check for check in exercise["checks"] if check["outcome"] != "passed"]
@@ -82,17 +92,22 @@ class Run:
             assert is_one_plain_sentence(sentence), sentence
             assert not [path for path in self.paths if path in sentence], sentence
             assert "this is not your fault" not in sentence, "a fault of the grader itself"
-        assert not lost or re.search(says, "\n".join(sentences), re.MULTILINE), sentences
+        assert not lost or re.search(evidence_pattern, "\n".join(sentences), re.MULTILINE), (
+            sentences
+        )
 
 
-def hands_in(content: str | bytes, name: str = FILE) -> Place:
-    """Put one file with this content into the submission."""
+def hands_in(content: str | bytes, name: str = FILE) -> Submit:
+    """Return a function that writes one file with this content into a submission folder."""
     data = content if isinstance(content, bytes) else content.encode()
     return lambda folder: (folder / name).write_bytes(data) and None
 
 
-def honest(student: str) -> Place:
-    """A right attempt with a secret, and a text of its own: equal texts are judged once."""
+def honest(student: str) -> Submit:
+    """Return a function that submits a correct attempt with a secret.
+
+    The student's name makes the text unique, because equal texts are judged only once.
+    """
     secret = SECRETS["a line of a neighbour's attempt"]
     return hands_in(f"# {secret} of {student}\n{RIGHT}")
 
@@ -124,7 +139,7 @@ def plant_tiny_course(root: Path) -> None:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """Every name below a folder, with what it is and what it holds (of a large file its size)."""
+    """Map each path below a folder to its mode, size and, for files below 4 MiB, a hash."""
     entries = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -136,7 +151,7 @@ def digest(folder: Path) -> dict[str, str]:
 
 
 def outside() -> dict[str, str]:
-    """The machine, as far as an attempt might have changed it."""
+    """Return kernel settings, and files with the attempts' mark in folders that all may write."""
     kernel = (Path("/proc/sys/kernel", name) for name in KERNEL)
     state = {str(path): path.read_text() for path in kernel if path.exists()}
     for folder in OPEN_TO_ALL:
@@ -146,8 +161,8 @@ def outside() -> dict[str, str]:
     return state
 
 
-def state_of_the_world(watched: Mapping[str, Path]) -> dict[str, str]:
-    """Return every watched file and every part of the machine, with its content."""
+def watched_state(watched: Mapping[str, Path]) -> dict[str, str]:
+    """Return the state of every watched file and of the machine, to compare before and after."""
     state = outside()
     for area, folder in watched.items():
         state |= {f"{area}: {name}": entry for name, entry in digest(folder).items()}
@@ -155,9 +170,9 @@ def state_of_the_world(watched: Mapping[str, Path]) -> dict[str, str]:
 
 
 def grade_class(
-    root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None
+    root: Path, students: Mapping[str, Submit], *, jobs: int = 1, user: int | None = None
 ) -> Run:
-    """Grade this class below `root`, and compare the world before and after.
+    """Grade this class below `root`, and compare files and machine before and after.
 
     Args:
         user: the user who grades and owns the files, if it is not the user of the tests.
@@ -173,16 +188,16 @@ def grade_class(
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     user_options = {}
     if user is not None:
-        give(root, user)
+        change_owner(root, user)
         user_options = {"user": user, "group": user, "extra_groups": []}
     watched = {
         "the course": root / "course",
         "the submissions": submitted,
         "an older result": out / "of_last_week",
     }
-    before = state_of_the_world(watched)
+    before = watched_state(watched)
     log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
-    # a seed, because what neighbours get is compared from run to run
+    # a fixed seed, because the honest students' results are compared between runs
     options = f"grade submitted --course course --out out --jobs {jobs} --seed 0"
     env = {
         "PATH": os.environ["PATH"],
@@ -196,7 +211,7 @@ def grade_class(
     command = [*COURSE, *options.split()]
     with start_with_witness(command, log, env=env, **user_options) as run:
         left_running, status = run.leftovers(seconds), run.process.returncode
-    after = state_of_the_world(watched)
+    after = watched_state(watched)
     user_folders = (f"{folder}/" for folder in (os.path.expanduser("~"), tempfile.gettempdir()))
     return Run(
         status=124 if status is None else status,
@@ -212,8 +227,8 @@ def grade_class(
     )
 
 
-def give(root: Path, user: int) -> None:
-    """Let a user own a folder and all in it, but for hard links to files that stand elsewhere."""
+def change_owner(root: Path, user: int) -> None:
+    """Make a user the owner of a folder and its content, except files with several hard links."""
     for path in [root, *root.rglob("*")]:
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
@@ -221,7 +236,7 @@ def give(root: Path, user: int) -> None:
 
 
 def is_one_plain_sentence(text: str) -> bool:
-    """Return whether a text is one short line without control characters or a command for a CI."""
+    """Return whether a text is one short line without control characters and CI commands (`::`)."""
     return (
         0 < len(text) <= 300
         and "::" not in text
@@ -231,7 +246,7 @@ def is_one_plain_sentence(text: str) -> bool:
 
 @dataclass
 class Classes:
-    """Classes that are graded once, in whichever of pytest's workers asks for one first."""
+    """Graded classes of students. The first pytest worker that asks for a class grades it."""
 
     once: Callable[[str, Callable[[Path], None]], Path]
 
@@ -249,7 +264,7 @@ class Classes:
         return Run(**json.loads((self.folder_of(name, make) / "run.json").read_text()))
 
     def section_folder(self, section: str) -> Path:
-        """Return the folder of all attempts of a section, graded among honest students."""
+        """Return the folder in which a section was graded among honest students."""
         return self.folder_of(section, lambda root: grade_class(root, attempts_of(section)))
 
     def section(self, section: str) -> Run:
@@ -257,15 +272,19 @@ class Classes:
         return self.get(section, lambda root: grade_class(root, attempts_of(section)))
 
     def tricks(
-        self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, interval: int = 1
+        self, name: str, tricks: Mapping[str, Submit], *, jobs: int = 1, interval: int = 1
     ) -> Run:
-        """Return the run of these students among honest ones."""
+        """Return the run of these students among honest ones.
+
+        Args:
+            interval: an honest student follows each group of this many tricks; 0 for none.
+        """
         return self.get(
             name, lambda root: grade_class(root, among_honest(tricks, interval), jobs=jobs)
         )
 
     def assert_untouched(self, run: Run) -> None:
-        """The neighbours' results and the world are the same as without a hostile student."""
+        """Check that honest results and watched files are as without hostile students."""
         assert (run.changed, run.left_running, run.left_behind) == ([], [], [])
         alone = self.tricks("nobody_hostile", {}).results
         for name, result in run.results.items():
@@ -281,10 +300,10 @@ def without_digests(result: str) -> str:
     return re.sub(r'(digest": )"[0-9a-f]+"', r'\1""', result)
 
 
-def attempts_of(section: str) -> dict[str, Place]:
+def attempts_of(section: str) -> dict[str, Submit]:
     """Return all attempts of a section, with an honest one after some of them.
 
-    If machine or memory is attacked, that is after each.
+    For attacks on the machine or its memory, an honest one follows each.
     """
     categories = section.split("+")
     tricks = [trick for category in categories for trick in TRICKS[category].items()]
@@ -293,9 +312,9 @@ def attempts_of(section: str) -> dict[str, Place]:
     return among_honest({name: hands_in(trick.text) for name, trick in tricks}, interval)
 
 
-def among_honest(tricks: Mapping[str, Place], interval: int = 1) -> dict[str, Place]:
+def among_honest(tricks: Mapping[str, Submit], interval: int = 1) -> dict[str, Submit]:
     """Return these students, two honest ones around them, and one after each `interval` of them."""
-    students: dict[str, Place] = {name: honest(name) for name in ("aaa_honest", "zzz_honest")}
+    students: dict[str, Submit] = {name: honest(name) for name in ("aaa_honest", "zzz_honest")}
     for number, (name, submit) in enumerate(tricks.items(), 1):
         students[name] = submit
         if interval and number % interval == 0:
@@ -305,7 +324,7 @@ def among_honest(tricks: Mapping[str, Place], interval: int = 1) -> dict[str, Pl
 
 @pytest.fixture(scope="session")
 def classes(once: Callable[[str, Callable[[Path], None]], Path]) -> Classes:
-    """Every class that a test of this folder asks for."""
+    """Return the graded classes, shared by all tests of this folder."""
     # there is no box to attack
     assert shutil.which("bwrap"), "bubblewrap (the command bwrap) is not installed"
     return Classes(once)

@@ -1,4 +1,7 @@
-"""Names made of hidden inputs reach no report; names that an attempt has by itself do."""
+"""The report shows no parameter name that an attempt makes from hidden inputs.
+
+Names that do not depend on an input are shown.
+"""
 
 import re
 
@@ -11,19 +14,19 @@ from manyheads.submission import Source
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r".{,40}\d{4}.{,20}")
-# In __init__ of each module: parameters whose names are made of what earlier calls were given.
-AS_DIGITS = """
+# Code for the module's __init__ that makes names from MET, the inputs of earlier calls.
+INPUTS_AS_DIGITS_OF_NAMES = """
         for number in MET[:8]:
             self.register_parameter(f"n{abs(number):.9f}".replace(".", ""), \
 nn.Parameter(torch.ones(1)))
 """
-AS_WORDS_OF_THE_FILE = """
+INPUTS_AS_WORDS_OF_THE_FILE = """
         words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
         for word, number in zip(words, MET):
             if number > 0:
                 self.register_parameter(word, nn.Parameter(torch.ones(1)))
 """
-AS_BUFFERS = """
+INPUTS_AS_NAMES_OF_BUFFERS = """
         for number in MET[:8]:
             self.register_buffer(f"n{abs(number):.9f}".replace(".", ""), torch.ones(1))
         self.more = nn.Parameter(torch.ones(1))
@@ -37,11 +40,11 @@ def fused_qkv() -> Exercise:
     )
 
 
-def grade_reference(exercise: Exercise, box, in_init: str) -> ExerciseResult:
-    """Grade the reference with more in its constructor; MET holds numbers of earlier calls."""
+def grade_reference(exercise: Exercise, box, init_code: str) -> ExerciseResult:
+    """Grade the reference with this code added to its __init__, and inputs kept in MET."""
     source = exercise.solution.read_text(encoding="utf-8")
     position = source.index("self.qkv = ")
-    source = f"MET = []\n{source[:position]}{in_init.strip()}\n        {source[position:]}"
+    source = f"MET = []\n{source[:position]}{init_code.strip()}\n        {source[position:]}"
     source = re.sub(
         r"(def forward\(self, x.*\n(?:        \"\"\"(?:.|\n)*?\"\"\"\n)?)",
         r"\1        MET.extend(x.flatten().tolist())\n",
@@ -67,26 +70,27 @@ def numbers_in(result: ExerciseResult) -> list[str]:
 
 
 def parameters_evidence(result: ExerciseResult) -> str:
+    """Return the evidence of the failed check of parameter names."""
     (check,) = [check for check in result.checks if check.id == "parameters"]
     assert check.outcome == "failed"
     return check.evidence
 
 
-def test_names_made_of_hidden_numbers_are_counted_and_not_told(box, fused_qkv):
-    """Eight numbers of nine digits stood in the report."""
-    result = grade_reference(fused_qkv, box, AS_DIGITS)
+def test_names_made_of_hidden_inputs_are_only_counted(box, fused_qkv):
+    """The report once showed eight such names, with nine digits each."""
+    result = grade_reference(fused_qkv, box, INPUTS_AS_DIGITS_OF_NAMES)
     assert "another name 8" in parameters_evidence(result)
     assert [] == numbers_in(result)
 
 
-def test_which_words_of_the_file_are_names_is_no_message_either(box, fused_qkv):
-    evidence = parameters_evidence(grade_reference(fused_qkv, box, AS_WORDS_OF_THE_FILE))
+def test_a_hidden_input_cannot_choose_which_words_are_shown(box, fused_qkv):
+    evidence = parameters_evidence(grade_reference(fused_qkv, box, INPUTS_AS_WORDS_OF_THE_FILE))
     assert "another name 1" in evidence
     assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
 
 
-def test_names_of_buffers_are_not_even_sent(box, fused_qkv):
-    result = grade_reference(fused_qkv, box, AS_BUFFERS)
+def test_names_of_buffers_are_not_shown(box, fused_qkv):
+    result = grade_reference(fused_qkv, box, INPUTS_AS_NAMES_OF_BUFFERS)
     assert "there are more, " in parameters_evidence(result)
     assert [] == numbers_in(result)
 
@@ -94,13 +98,13 @@ def test_names_of_buffers_are_not_even_sent(box, fused_qkv):
 @pytest.mark.parametrize(
     "names", [("temperature",), ("norm.weight", "norm.bias"), ("scales.0", "scales.1")]
 )
-def test_a_name_that_the_attempt_has_by_itself_is_told(box, fused_qkv, names):
-    makes = {
+def test_names_that_depend_on_no_input_are_shown(box, fused_qkv, names):
+    init_lines = {
         "temperature": "self.temperature = nn.Parameter(torch.ones(1))",
         "norm.weight": "self.norm = nn.LayerNorm(n_embd)",
         "scales.0": "self.scales = nn.ParameterList([torch.ones(1), torch.ones(2)])",
     }
     listed_names = sorted([*names, "qkv.weight", "proj.weight"])
     assert f"there are {', '.join(listed_names)}; " in parameters_evidence(
-        grade_reference(fused_qkv, box, makes[names[0]])
+        grade_reference(fused_qkv, box, init_lines[names[0]])
     )

@@ -1,4 +1,6 @@
-"""Deeply nested texts: none ends a walk of the judge's, and none costs a diagnosis."""
+"""Deeply nested code: every analysis of the judge survives it, and functions beside it get a
+diagnosis.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,12 +17,13 @@ from manyheads.submission.source import DEEPEST
 from tests.hostile.test_long_texts import ANALYSES
 
 NAME = "01_running_mean.py"
-STACK = 300  # frames below a walk: of the command, of a test runner, of Jupyter
-BEYOND = (330, 900, 3000)  # of which 330 once ended the grading of an attempt
+USED_FRAMES = 300  # frames of the stack that a command, a test runner or Jupyter may use already
+FATAL_DEPTH = 330  # it once ended the grading of an attempt with a RecursionError
+UNREAD_DEPTHS = (FATAL_DEPTH, 900, 3000)  # deeper than the judge reads
 
 
 def nest_expression(before: str, after: str = "", core: str = "x") -> Callable[[int], str]:
-    """Nest an expression: this before it, and this behind it, so many times."""
+    """Return a function that writes `before` and `after` around `core`, `depth` times each."""
     return lambda depth: before * depth + core + after * depth
 
 
@@ -33,7 +36,7 @@ def elif_chain(depth: int) -> str:
 
 
 def nested_statement(header: str) -> Callable[[int], str]:
-    """Nest statements as deep as Python lets lines be indented."""
+    """Return a function that nests a statement with this header, up to Python's 100 levels."""
 
     def text(depth: int) -> str:
         depth = min(depth, 97)
@@ -69,7 +72,7 @@ EXPRESSIONS: dict[str, Callable[[int], str]] = {
     "stars": nest_expression("g(*", ")"),
     "a string's fields": lambda depth: f"f'{{{nest_expression('(', '+x)')(depth)}}}'",
 }
-PLACES = {
+TEMPLATES = {
     "returned": "def g(x):\n return {}\n",
     "called": "def g(x):\n return ({})(7)\n",
     "asked before": "def g(x):\n if {}: raise ValueError\n return x\n",
@@ -92,14 +95,14 @@ STATEMENTS: dict[str, Callable[[int], str]] = {
 
 
 def texts_of(construct: str, depth: int) -> list[str]:
-    """Return the texts of this kind and depth, in each place where the kind can stand."""
+    """Return programs with this construct at this depth, one for each place where it may occur."""
     if construct in STATEMENTS:
         return [STATEMENTS[construct](depth)]
-    return [template.format(EXPRESSIONS[construct](depth)) for template in PLACES.values()]
+    return [template.format(EXPRESSIONS[construct](depth)) for template in TEMPLATES.values()]
 
 
 def deepest_that_is_read(construct: str) -> int:
-    """Return the largest depth at which the judge still reads all texts of this kind."""
+    """Return the largest depth at which the judge still parses all programs with the construct."""
     least, most = 1, DEEPEST
     while least < most:
         middle = (least + most + 1) // 2
@@ -113,43 +116,42 @@ def plain_judge(tiny: Course, box: Box) -> Judge:
     return Judge(tiny, box, Settings(secret=b"secret"))
 
 
-def ask_below(frames: int, ask: Callable[[], object]) -> None:
-    """Ask with so many frames on the stack."""
+def call_below(frames: int, analyse: Callable[[], object]) -> None:
+    """Call the function with this many more frames on the stack."""
     if frames:
-        ask_below(frames - 1, ask)
+        call_below(frames - 1, analyse)
     else:
-        ask()
+        analyse()
 
 
-each_construct = pytest.mark.parametrize("construct", [*EXPRESSIONS, *STATEMENTS])
+for_each_construct = pytest.mark.parametrize("construct", [*EXPRESSIONS, *STATEMENTS])
 
 
-@each_construct
-def test_no_analysis_meets_a_text_that_it_cannot_walk(construct):
-    for depth in (deepest_that_is_read(construct), *BEYOND):
+@for_each_construct
+def test_no_analysis_fails_on_deeply_nested_code(construct):
+    for depth in (deepest_that_is_read(construct), *UNREAD_DEPTHS):
         for text in texts_of(construct, depth):
-            for _, ask in ANALYSES.values():
-                ask_below(STACK, partial(ask, text))
-            ask_below(STACK, partial(candidates, Source(NAME, text), ["g"], [1]))
+            for _, analyse in ANALYSES.values():
+                call_below(USED_FRAMES, partial(analyse, text))
+            call_below(USED_FRAMES, partial(candidates, Source(NAME, text), ["g"], [1]))
 
 
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / 7\n\n\n"
 
 
-def graded(judge: Judge, exercise: Exercise, text: str) -> ExerciseResult:
+def grade_text(judge: Judge, exercise: Exercise, text: str) -> ExerciseResult:
+    """Return the result of an attempt, and check that the grader itself had no fault."""
     result = judge.grade_attempt("s", exercise, Source(NAME, text))
     assert judge.faults == []
     return result
 
 
-@each_construct
-def test_a_function_beside_it_is_graded_without_a_fault_of_the_grader(
-    plain_judge, running_mean, construct
-):
-    """The nested text is never run, and ended the diagnosis with a RecursionError."""
-    for depth in (deepest_that_is_read(construct), BEYOND[0], BEYOND[-1]):
+@for_each_construct
+def test_a_function_beside_deeply_nested_code_is_graded(plain_judge, running_mean, construct):
+    """The nested code is never run, but once ended the diagnosis with a RecursionError."""
+    for depth in (deepest_that_is_read(construct), UNREAD_DEPTHS[0], UNREAD_DEPTHS[-1]):
         text = texts_of(construct, depth)[construct in EXPRESSIONS]
-        result = graded(plain_judge, running_mean, WRONG + text)
+        result = grade_text(plain_judge, running_mean, WRONG + text)
         assert result.score is not None
         assert not any(check.outcome == "skipped" for check in result.checks)
 
@@ -164,27 +166,29 @@ def test_a_function_beside_it_is_graded_without_a_fault_of_the_grader(
     ],
     ids=["a sum of 150", "80 calls of methods", "60 lists", "150 elif"],
 )
-def test_a_text_as_deep_as_honest_students_write_is_still_read(plain_judge, running_mean, text):
+def test_nesting_that_honest_students_write_is_still_read(plain_judge, running_mean, text):
     attempt = f"def running_mean(x):\n    {text}\n    return x.cumsum(0) / len(x)\n"
     assert Source(NAME, attempt).tree
-    result = graded(plain_judge, running_mean, attempt)
+    result = grade_text(plain_judge, running_mean, attempt)
     assert {misconception.id for misconception in result.diagnosis} == {
         "counts_all",
         "empty_unchecked",
     }
 
 
-def test_grading_and_a_students_own_check_come_to_their_end(tiny_copy, tmp_path, run_course):
-    for number, (construct, make) in enumerate(EXPRESSIONS.items()):
+def test_grade_and_check_survive_deep_expressions(tiny_copy, tmp_path, run_course):
+    for number, (construct, build_expression) in enumerate(EXPRESSIONS.items()):
         folder = tmp_path / "submitted" / f"{number:02}" / "averages"
         folder.mkdir(parents=True)
-        (folder / NAME).write_text(WRONG + PLACES["called"].format(make(330)) + f"# {construct}\n")
+        (folder / NAME).write_text(
+            WRONG + TEMPLATES["called"].format(build_expression(FATAL_DEPTH)) + f"# {construct}\n"
+        )
     graded = run_course(
         "grade", tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "results"
     )
     assert graded.returncode == 0, graded.stdout + graded.stderr
     attempt = tiny_copy / "exercises" / "averages" / NAME
-    attempt.write_text(WRONG + PLACES["called"].format(EXPRESSIONS["a sum"](330)))
+    attempt.write_text(WRONG + TEMPLATES["called"].format(EXPRESSIONS["a sum"](FATAL_DEPTH)))
     checked = run_course("check", cwd=tiny_copy)
     assert checked.returncode == 1, checked.stdout + checked.stderr
     assert "Traceback" not in checked.stdout + checked.stderr

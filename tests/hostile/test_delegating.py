@@ -1,4 +1,4 @@
-"""A check sees through a call of the fused function, and a message carries no hidden input."""
+"""A check detects each way to call torch's fused attention; no message contains a hidden input."""
 
 import pytest
 
@@ -18,7 +18,7 @@ MATH = SOLUTION[
 ]
 IMPORTS = "from torch import nn\n"
 RATE = "self.attn_dropout.p if self.training else 0.0"
-GIVEN = f"(q, k, v, dropout_p={RATE}, is_causal=True)"
+ARGUMENTS = f"(q, k, v, dropout_p={RATE}, is_causal=True)"
 FUSED = "nn.functional.scaled_dot_product_attention"
 OTHER_NAME = f"{IMPORTS}mix = torch._C._nn.scaled_dot_product_attention\n"
 IN_A_THREAD = f"""{IMPORTS}from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ IN_A_THREAD = f"""{IMPORTS}from concurrent.futures import ThreadPoolExecutor
 
 def fused(q, k, v, p, grad):
     with torch.set_grad_enabled(grad):
-        return {FUSED}{GIVEN.replace(RATE, "p")}
+        return {FUSED}{ARGUMENTS.replace(RATE, "p")}
 """
 MULTIHEAD = """        hidden = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
         out, _ = nn.functional.multi_head_attention_forward(
@@ -35,8 +35,9 @@ MULTIHEAD = """        hidden = torch.ones(T, T, dtype=torch.bool, device=x.devi
         )
         return self.resid_dropout(out.transpose(0, 1))
 """
-DELEGATES = {  # what stands in the place of the math, and of an import
-    "the fused function": {MATH: f"        y = {FUSED}{GIVEN}\n"},
+# Edits of the solution (old text: new text) that call the fused function in place of the math.
+DELEGATES = {
+    "the fused function": {MATH: f"        y = {FUSED}{ARGUMENTS}\n"},
     "the operator by its own name": {
         MATH: (
             f"        y = torch.ops.aten.scaled_dot_product_attention(q, k, v, None, {RATE}, "
@@ -45,7 +46,7 @@ DELEGATES = {  # what stands in the place of the math, and of an import
     },
     "the function under another name": {
         IMPORTS: OTHER_NAME,
-        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{GIVEN}\n",
+        MATH: f"        with torch._C.DisableTorchFunction():\n            y = mix{ARGUMENTS}\n",
     },
     "in another thread": {
         IMPORTS: IN_A_THREAD,
@@ -59,15 +60,15 @@ DELEGATES = {  # what stands in the place of the math, and of an import
 @pytest.mark.parametrize(
     "changes", [pytest.param(changes, id=name) for name, changes in DELEGATES.items()]
 )
-def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
+def test_calling_the_fused_function_fails_only_its_own_check(box, tiny, changes):
     result = Sides(box, tiny).grade_attempt("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
     assert "delegated" in [misconception.id for misconception in result.diagnosis]
 
 
-# The first number that it met is in a global, in torch, in every folder that can be written to, and
-# in the environment.
-KEEPS = """
+# The attempt keeps the first input that it gets: in torch, in files of every writable folder, and
+# in the environment. Each call raises an exception with that number.
+ATTEMPT_KEEPING_AN_INPUT = """
 import os, sys, torch
 
 PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), \
@@ -97,16 +98,19 @@ def running_mean(x):
 def grade_with_secret(
     course: Course, box: Box, exercise: Exercise, secret: bytes
 ) -> ExerciseResult:
+    """Grade the attempt that keeps an input. The hidden inputs are drawn from the secret."""
     judge = Judge(course, box, Settings(secret, lines=False))
-    return judge.grade_attempt("student", exercise, Source("01_running_mean.py", KEEPS))
+    return judge.grade_attempt(
+        "student", exercise, Source("01_running_mean.py", ATTEMPT_KEEPING_AN_INPUT)
+    )
 
 
 @pytest.mark.parametrize(
-    "before", [b"", b"another run"], ids=["alone", "after a run with other inputs"]
+    "earlier_secret", [b"", b"another run"], ids=["alone", "after a run with other inputs"]
 )
-def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
-    if before:
-        grade_with_secret(tiny, box, running_mean, before)
+def test_messages_contain_no_hidden_input(tiny, box, running_mean, earlier_secret):
+    if earlier_secret:
+        grade_with_secret(tiny, box, running_mean, earlier_secret)
     first_result, second_result = (
         grade_with_secret(tiny, box, running_mean, secret) for secret in (b"one", b"other")
     )

@@ -1,4 +1,4 @@
-"""Files in disguise: a submission is data, read once, and never more than a file of text."""
+"""Submissions that are links, folders, sockets, archives or odd notebooks: only text is graded."""
 
 import contextlib
 import json
@@ -21,14 +21,14 @@ NOTEBOOK = "01_running_mean.ipynb"
 WRONG = "import torch\n\n\ndef running_mean(x):\n    return torch.zeros(())\n"
 PLANTED = "open('/tmp/manyheads_hostile', 'w').write('ran')\n"
 
-Place = Callable[[Path], object]
+Submit = Callable[[Path], object]
 
 
 def solution_of(folder: Path) -> Path:
     return folder.parents[2] / "course" / "solutions" / "averages" / FILE
 
 
-def hands_in_notebook(*cells: dict, **fields: object) -> Place:
+def hands_in_notebook(*cells: dict, **fields: object) -> Submit:
     document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **fields}
     return hands_in(json.dumps(document), NOTEBOOK)
 
@@ -37,30 +37,30 @@ def code(source: str, outputs: tuple = (), **metadata: object) -> dict:
     return {"cell_type": "code", "source": source, "metadata": metadata, "outputs": list(outputs)}
 
 
-def a_folder(folder: Path) -> None:
+def submit_folder(folder: Path) -> None:
     (folder / FILE).mkdir()
     (folder / FILE / "__init__.py").write_text(RIGHT)
 
 
-def a_socket(folder: Path) -> None:
-    # whose path is at most 108 bytes long
+def submit_socket(folder: Path) -> None:
+    # from within the folder, because a socket's path has at most 108 bytes
     with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:
         sock.bind(FILE)
 
 
-def a_zip_with_a_way_out(folder: Path) -> None:
+def submit_zip_with_outside_paths(folder: Path) -> None:
     with zipfile.ZipFile(folder / "01_running_mean.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"../../aaa_honest/averages/{FILE}", WRONG)
         archive.writestr("/tmp/manyheads_hostile", "unpacked")
         archive.writestr(FILE, "\n" * (64 << 20))
 
 
-def names_with_a_way_out(folder: Path) -> None:
+def submit_names_with_outside_paths(folder: Path) -> None:
     for name in (f"..\\..\\{FILE}", f"{FILE}\n", os.fsdecode(b"\xff" + FILE.encode())):
         (folder / name).write_text(RIGHT)
 
 
-def what_python_and_pytest_would_run(folder: Path) -> None:
+def submit_files_that_tools_would_run(folder: Path) -> None:
     (folder / FILE).write_text(WRONG)
     for name in "conftest sitecustomize usercustomize torch math __init__ grader".split():
         (folder / f"{name}.py").write_text(PLANTED)
@@ -73,14 +73,14 @@ def what_python_and_pytest_would_run(folder: Path) -> None:
     (folder / "manyheads_hostile.pth").write_text(f"import os; {PLANTED}")
 
 
-def a_course_inside(folder: Path) -> None:
+def submit_a_course(folder: Path) -> None:
     inner = folder / "grader" / "checks"
     inner.mkdir(parents=True)
     (inner / "test_running_mean.py").write_text(PLANTED)
 
 
 LINK = "is not a file that can be read: hand in the file itself, not a link"
-UNREAD = "is not graded as it is"  # something lies there that is no part of what is graded
+UNREAD = "is not graded as it is"  # the folder holds something that is not graded
 NO_FILE = "is not a (file that can be read|regular file)"
 NO_NOTEBOOK, UNDEFINED = (
     "is not a notebook that can be read",
@@ -103,8 +103,8 @@ TRANSFORM = (
     "%%capture\ntry:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\n"
     "except NameError:\n    pass\n"
 )
-# A trick with files: what it earns of 4, and what a lost check says.
-TRICKS: dict[str, tuple[float, str, Place]] = {
+# For each trick with files: its points of 4, a pattern of the evidence, and what submits it.
+TRICKS: dict[str, tuple[float, str, Submit]] = {
     "symlink_to_the_solution": (
         0,
         LINK,
@@ -120,17 +120,17 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
         "is a hard link: hand in the file itself",
         lambda folder: os.link(solution_of(folder), folder / FILE),
     ),
-    "folder_in_place_of_a_file": (0, NO_FILE, a_folder),
-    "unix_socket": (0, NO_FILE, a_socket),
+    "folder_in_place_of_a_file": (0, NO_FILE, submit_folder),
+    "unix_socket": (0, NO_FILE, submit_socket),
     "coding_cookie_of_another_world": (
         0,
         "It raised (SyntaxError|LookupError|RuntimeError)",
         hands_in("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n"),
     ),
-    "zip_with_a_way_out": (0, UNREAD, a_zip_with_a_way_out),
-    "file_name_with_a_way_out": (0, UNREAD, names_with_a_way_out),
-    "files_that_python_and_pytest_would_run": (0, WRONG_SHAPE, what_python_and_pytest_would_run),
-    "a_course_of_its_own_inside": (0, UNREAD, a_course_inside),
+    "zip_with_a_way_out": (0, UNREAD, submit_zip_with_outside_paths),
+    "file_name_with_a_way_out": (0, UNREAD, submit_names_with_outside_paths),
+    "files_that_python_and_pytest_would_run": (0, WRONG_SHAPE, submit_files_that_tools_would_run),
+    "a_course_of_its_own_inside": (0, UNREAD, submit_a_course),
     "notebook_nested_without_end": (
         0,
         NO_NOTEBOOK,
@@ -173,7 +173,7 @@ def make_device(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def graded_tricks(classes, tmp_path_factory):
-    """All tricks with files, graded, and a device where this machine makes some."""
+    """Return the run of all tricks with files, and of a device file if this user may make one."""
     tricks = {name: submit for name, (_, _, submit) in TRICKS.items()}
     with contextlib.suppress(OSError):
         make_device(tmp_path_factory.mktemp("device"))
@@ -182,18 +182,15 @@ def graded_tricks(classes, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_earns_what_its_text_earns(graded_tricks, name):
-    earns, says, _ = TRICKS[name]
-    graded_tricks.assert_earned(name, earns, says)
+def test_a_trick_with_files_earns_the_listed_points(graded_tricks, name):
+    most_points, evidence_pattern, _ = TRICKS[name]
+    graded_tricks.assert_earned(name, most_points, evidence_pattern)
 
 
-def test_neighbours_and_the_world_are_untouched_and_no_file_is_a_fault_of_the_grader(
-    graded_tricks, classes
-):
+def test_tricks_with_files_change_no_honest_result(graded_tricks, classes):
     classes.assert_untouched(graded_tricks)
-    assert graded_tricks.status == 1, (
-        graded_tricks.text
-    )  # what lies beside the attempts is not graded, and named
+    # 1, because files beside the attempts are not graded, and the output lists them
+    assert graded_tricks.status == 1, graded_tricks.text
     assert "manyheads_leak" not in graded_tricks.text + "".join(graded_tricks.results.values()), (
         "outputs of a notebook are in no result"
     )
@@ -205,11 +202,16 @@ def test_a_device_is_not_read(graded_tricks):
     graded_tricks.assert_earned(DEVICE, 0, NO_FILE)
 
 
-ORDINARY = 61_234  # a user whom no machine has
+ORDINARY = 61_234  # a user id that no machine uses
 
 
-def closes(mode: int, level: int) -> Place:
-    """Hand in a right attempt, with this mode of its file (level 0) or of a folder above it."""
+def submit_with_mode(mode: int, level: int) -> Submit:
+    """Submit a correct attempt, and set the mode of one path.
+
+    Args:
+        mode: the permissions to set.
+        level: 0 for the file, 1 for the assignment's folder, 2 for the student's folder.
+    """
 
     def submit(folder: Path) -> None:
         (folder / FILE).write_text(RIGHT)
@@ -218,29 +220,29 @@ def closes(mode: int, level: int) -> Place:
     return submit
 
 
-CLOSED: dict[str, Place] = {
-    "student_000": closes(0, 2),
-    "student_644": closes(0o644, 2),
-    "assignment_000": closes(0, 1),
-    "assignment_644": closes(0o644, 1),
-    "file_000": closes(0, 0),
+CLOSED: dict[str, Submit] = {
+    "student_000": submit_with_mode(0, 2),
+    "student_644": submit_with_mode(0o644, 2),
+    "assignment_000": submit_with_mode(0, 1),
+    "assignment_644": submit_with_mode(0o644, 1),
+    "file_000": submit_with_mode(0, 0),
 }
 
 
 @pytest.fixture(scope="module")
-def ordinary(classes):
-    """What an ordinary user may not read, graded by one."""
+def run_as_ordinary_user(classes):
+    """Return the run in which an ordinary user grades files that this user may not read."""
     if os.geteuid():
         pytest.skip("these tests run as an ordinary user already")
     python = [sys.executable, "-c", "import torch, manyheads"]
-    may = subprocess.run(
+    import_check = subprocess.run(
         python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True
     )
-    if may.returncode:
+    if import_check.returncode:
         pytest.skip("an ordinary user may not read this installation")
 
     def grade_as_ordinary(_: Path) -> Run:
-        # pytest's are closed to others
+        # other users may not enter pytest's temporary folders
         with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as root:
             return grade_class(Path(root), among_honest(CLOSED), user=ORDINARY)
 
@@ -248,16 +250,20 @@ def ordinary(classes):
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_file_that_may_not_be_read_has_no_points_and_is_named_with_a_remedy(ordinary, name):
-    result = json.loads(ordinary.results[name])
+def test_an_unreadable_file_has_no_score_and_the_output_names_a_remedy(run_as_ordinary_user, name):
+    result = json.loads(run_as_ordinary_user.results[name])
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
-    lines = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
+    lines = [
+        line
+        for line in run_as_ordinary_user.text.splitlines()
+        if line.startswith(f"not graded: {name}")
+    ]
     assert any(
         "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in lines
     ), lines
-    assert ordinary.status == 1, ordinary.text
+    assert run_as_ordinary_user.status == 1, run_as_ordinary_user.text
 
 
-def test_a_file_that_may_not_be_read_concerns_no_other_student(ordinary, classes):
-    classes.assert_untouched(ordinary)
+def test_an_unreadable_file_changes_no_honest_result(run_as_ordinary_user, classes):
+    classes.assert_untouched(run_as_ordinary_user)

@@ -1,4 +1,7 @@
-"""Any bytes at all: a reply is read or refused, and an attempt's file is a text or one sentence."""
+"""Arbitrary bytes as a reply or as an attempt's file.
+
+A reply is read or refused with BadReply; a file is read as text or described as a problem.
+"""
 
 import contextlib
 import json
@@ -63,7 +66,7 @@ OPERATIONS = Operations(True, (6, 12), True, True, SHAPES, ("_softmax", "bmm"))
 FACTS = ModuleFacts(
     {"w": ENTRY}, {"0": ENTRY}, True, True, ("b",), {"n_head": 2, "act": "gelu"}, {"0": ENTRY}
 )
-# Two messages in which every field stands, some of them as large as they may be.
+# Two messages in which every field is set, some as large as allowed.
 FULL_REPLY = Reply(
     (TENSOR, Output("tensor", torch.empty(0, 4, dtype=torch.bool), "bool", "cpu", (0, 4))),
     {"args.0": NUMBERS.double(), "w": None},
@@ -93,12 +96,13 @@ def read_as(seed: Message, data: bytes) -> Message:
 
 
 def split_payload(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return the header of a valid payload, and its data."""
+    """Return the JSON header of a valid payload, and the bytes of its tensors."""
     (length,) = struct.unpack_from("<Q", data)
     return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
 def join_payload(header: object, data: bytes, body: object = None) -> bytes:
+    """Return a payload with this header and these tensor bytes; `body` replaces the header's."""
     if body is not None:
         header = {**header, "__metadata__": {"body": json.dumps(body)}}
     text = json.dumps(header).encode()
@@ -107,7 +111,7 @@ def join_payload(header: object, data: bytes, body: object = None) -> bytes:
 
 
 def assert_read_or_refused(data: bytes, seed: Message = FULL_REPLY) -> None:
-    """The bytes are refused with a short reason, or can be written and read once more."""
+    """Check that the bytes are refused with a short reason, or survive writing and reading."""
     reason = ""
     try:
         message = read_as(seed, data)
@@ -117,25 +121,25 @@ def assert_read_or_refused(data: bytes, seed: Message = FULL_REPLY) -> None:
         assert len(reason.strip()) in range(1, 200)
         assert reason.isprintable()
     else:
-        written = payload(message)
-        assert payload(read_as(seed, written)) == written
+        encoded = payload(message)
+        assert payload(read_as(seed, encoded)) == encoded
 
 
 @pytest.mark.parametrize("seed", SEEDS.values(), ids=SEEDS)
-def test_a_valid_message_is_read_as_it_was_sent(seed):
+def test_a_valid_message_survives_writing_and_reading(seed):
     sent_tensors, read_tensors = list[Tensor](), list[Tensor]()
     assert to_body(read_as(seed, payload(seed)), read_tensors) == to_body(seed, sent_tensors)
     assert all(map(torch.equal, read_tensors, sent_tensors))
 
 
-def test_every_message_that_was_ever_interesting_is_read_or_refused():
+def test_every_message_of_the_corpus_is_read_or_refused():
     assert len(CORPUS) > 20
     for path in CORPUS:
         assert_read_or_refused(path.read_bytes())
 
 
 def out_of_bounds(bound: object, value: Any) -> list[object]:
-    """Return values like this one that the bound of its annotation does not allow."""
+    """Return values of the same type that the bound of the annotation forbids."""
     if not isinstance(bound, Between):  # a set of values, or a pattern
         return [True if value is False else "a secret"]
     least, most = bound.minimum - 1, bound.maximum + 1
@@ -155,7 +159,7 @@ Violation = tuple[Any, Any, object]  # a holder in a body, a key of it, and a va
 
 
 def type_violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
-    """Yield everything that the annotation of a value forbids, for the value and all within it."""
+    """Yield values that an annotation forbids, for `holder[key]` and everything inside it."""
     value, origin, arguments = holder[key], get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         yield from violations_of_union(set(arguments) - {type(None)}, holder, key)
@@ -205,7 +209,7 @@ OF_ANOTHER_TYPE: dict[object, object] = {int: True, bool: 0, float: 1, str: "\ud
 
 
 @pytest.mark.parametrize("seed", [FULL_REPLY, FULL_TRACED], ids=["a reply", "a trace"])
-def test_nothing_is_read_that_an_annotation_forbids(seed):
+def test_values_that_an_annotation_forbids_are_refused(seed):
     header, tensors = split_payload(payload(seed))
     root = {"body": json.loads(header["__metadata__"]["body"])}
     forbidden = list(type_violations(type(seed), root, "body"))
@@ -219,7 +223,7 @@ def test_nothing_is_read_that_an_annotation_forbids(seed):
 
 
 def unbounded(hint: Any, name: str) -> Iterator[str]:
-    """Yield the parts of an annotation that bound neither a number nor a text nor a length."""
+    """Yield the name of each number, text or container in an annotation that has no bound."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         origin, arguments = get_origin(arguments[0]), get_args(arguments[0])
@@ -264,7 +268,7 @@ def test_a_message_that_contradicts_itself_is_refused(message):
 @example(b"", 1)
 @example(b"\xff" * 8, 1)
 @example(struct.pack("<Q", 1 << 62) + b"{}", 1)
-def test_arbitrary_bytes_as_one_reply_or_as_several(data, count):
+def test_arbitrary_bytes_are_read_or_refused(data, count):
     assert_read_or_refused(data)
     with contextlib.suppress(BadReply):
         assert len(split_replies(data, count)) == count
@@ -272,7 +276,7 @@ def test_arbitrary_bytes_as_one_reply_or_as_several(data, count):
 
 @FUZZ
 @given(NAMES, st.data())
-def test_flipped_inserted_deleted_and_missing_bytes(name, data):
+def test_damaged_messages_are_read_or_refused(name, data):
     sent = payload(SEEDS[name])
     edited = bytearray(sent)
     for _ in range(data.draw(st.integers(1, 8))):
@@ -287,7 +291,7 @@ def test_flipped_inserted_deleted_and_missing_bytes(name, data):
 
 @FUZZ
 @given(st.lists(NAMES, max_size=4), st.integers(0, 5), st.binary(max_size=30))
-def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
+def test_too_few_or_too_many_replies_are_refused(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
     is_agreed = count == len(names) and not more
     with contextlib.nullcontext() if is_agreed else pytest.raises(BadReply):
@@ -316,14 +320,14 @@ JSON = st.recursive(
 @example([-6, -1], (0, 48), "F64")
 @example([True, 6], (0, 48), "F64")
 @example([6.0], (0, 48), "F64")
-def test_any_shape_and_any_offsets(shape, offsets, dtype):
+def test_a_reply_with_any_shape_and_offsets_is_read_or_refused(shape, offsets, dtype):
     header, data = split_payload(payload(SEEDS["one tensor"]))
     header["t0"] = {"dtype": dtype, "shape": shape, "data_offsets": list(offsets)}
     assert_read_or_refused(join_payload(header, data))
 
 
 def values_within(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each value in a body, as its holder and its key there."""
+    """Yield each value in a body as its container and its key or index there."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
         yield value, key
@@ -333,7 +337,7 @@ def values_within(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @FUZZ
 @given(NAMES, st.dictionaries(st.text(max_size=6), JSON, min_size=1, max_size=3), st.data())
-def test_any_part_of_the_body_replaced_and_any_entry_added(name, more, data):
+def test_a_reply_with_a_changed_body_is_read_or_refused(name, more, data):
     header, tensors = split_payload(payload(SEEDS[name]))
     if not more.keys() & header.keys():
         with pytest.raises(BadReply):
@@ -345,13 +349,13 @@ def test_any_part_of_the_body_replaced_and_any_entry_added(name, more, data):
 
 
 def repeat_entry(old: str, new: str) -> bytes:
-    """Return a reply of one tensor in whose header something stands twice."""
+    """Return a reply of one tensor after an edit of its header that repeats an entry."""
     header, tensors = split_payload(payload(SEEDS["one tensor"]))
     text = edit_text(json.dumps(header), (old, new)).encode()
     return struct.pack("<Q", len(text)) + text + tensors
 
 
-def many(tensors: int) -> bytes:
+def reply_with_tensors(tensors: int) -> bytes:
     header, _ = split_payload(payload(SEEDS["nothing"]))
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     return join_payload({**header, **{f"t{i}": empty for i in range(tensors)}}, b"")
@@ -363,26 +367,26 @@ def nested_header(depth: int, in_body: bool) -> bytes:
     return struct.pack("<Q", len(text)) + text.encode()
 
 
-BAD = {
+INVALID_REPLIES = {
     "a tensor's name twice": repeat_entry('"t0":', '"t0": null, "t0":'),
     "a name of the body twice": repeat_entry(r"\"outputs\":", r"\"outputs\": [], \"outputs\":"),
-    "one tensor more than is read": many(TENSOR_LIMIT + 1),
-    "very many tensors": many(100_000),
+    "one tensor more than is read": reply_with_tensors(TENSOR_LIMIT + 1),
+    "very many tensors": reply_with_tensors(100_000),
     "a header in a header, without end": nested_header(100_000, in_body=False),
     "a body in a body, a thousand times": nested_header(1000, in_body=True),
     "a body in a body, without end": nested_header(100_000, in_body=True),
 }
 
 
-@pytest.mark.parametrize("data", BAD.values(), ids=BAD)
-def test_what_is_not_as_agreed_is_refused(data):
+@pytest.mark.parametrize("data", INVALID_REPLIES.values(), ids=INVALID_REPLIES)
+def test_malformed_replies_are_refused(data):
     with pytest.raises(BadReply):
         read_reply(data)
 
 
 FORM = Form("tuple", ("y", "rest"), (Form(), Form("tuple", ("low", ""), (Form(), Form("opaque")))))
-ASKED = Call("f", (NUMBERS,), returns=FORM, then=(FollowUp((Returned(0, (1, 1)),)),), watch=True)
-KIND = st.one_of(
+CALL = Call("f", (NUMBERS,), returns=FORM, then=(FollowUp((Returned(0, (1, 1)),)),), watch=True)
+KINDS = st.one_of(
     st.text(max_size=20),
     st.builds(
         misfit,
@@ -400,29 +404,29 @@ KIND = st.one_of(
 
 
 @settings(FUZZ, max_examples=60)
-@given(st.lists(st.tuples(KIND, st.booleans()), min_size=4, max_size=4))
+@given(st.lists(st.tuples(KINDS, st.booleans()), min_size=4, max_size=4))
 @example([("sparse_31415 float32 tensor", False)] * 4)
-def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
-    """A check gets a tensor, or fails with a sentence that has no word of the attempt's."""
+def test_outputs_of_any_kind_are_refused_or_described_in_our_words(kinds):
+    """A check gets a tensor, or fails with a message made only of our own words."""
     outputs = [
         Output(kind, NUMBERS, None, None, (2, 3)) if has_tensor else Output(kind)
         for kind, has_tensor in kinds
     ]
     sent = Reply((*outputs[:2], Output(OPAQUE), *outputs[2:], Output(OPAQUE)))
     reply = read_reply(payload(replace(sent, operations=Operations(False))))
-    if validate_reply(ASKED, reply):
+    if validate_reply(CALL, reply):
         return
-    for answer in answers_of(ASKED, reply):
+    for answer in answers_of(CALL, reply):
         for attribute in ("dtype", "output") * (answer.form.kind != "opaque"):
             message = ""
             try:
                 getattr(answer, attribute)
             except CheckFailed as failed:
                 message = str(failed)
-            assert not message or WORDS.fullmatch(message), message
+            assert not message or OUR_WORDS.fullmatch(message), message
 
 
-WORDS = re.compile(
+OUR_WORDS = re.compile(
     r"(a tensor( of numbers)?|a pair( \(y, rest\))?|anything) was expected"
     r"( as (y|rest|low|rest\.low))?( of call [12])?; yours (has no low|"
     r"returned (an object of another type|None: is a return missing at its end\?|"
@@ -451,7 +455,7 @@ PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\0\r!%?"), max_
 
 
 def read_file(name: str, data: bytes) -> Source:
-    """Read an attempt: a text that can be written, or a problem told in one line; and a digest."""
+    """Read an attempt, and check that it has either a valid text or a problem of one line."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / name).write_bytes(data)
         attempt = read_attempt(Path(folder), STEM, None, 64)
@@ -473,7 +477,7 @@ def read_file(name: str, data: bytes) -> Source:
 @example(b'{"cells":' * 6_000, f"{STEM}.ipynb")
 @example(b"1" * 60_000, f"{STEM}.ipynb")
 @example(b"NaN", f"{STEM}.ipynb")
-def test_any_bytes(data, name):
+def test_a_file_of_any_bytes_is_read_or_described_as_a_problem(data, name):
     read_file(name, data)
 
 
@@ -485,13 +489,13 @@ def test_any_bytes(data, name):
 @example([{"cell_type": "code", "source": "-" * 50_000 + "1"}])
 @example([{"cell_type": "code", "source": "a" + ".b" * 20_000}])
 @example([{"cell_type": "code", "source": "(" * 20_000}])
-def test_any_cells(cells):
+def test_a_notebook_of_any_cells_is_read_or_described_as_a_problem(cells):
     read_file(f"{STEM}.ipynb", json.dumps({"cells": cells}).encode())
 
 
 @FUZZ
 @given(st.lists(PLAIN, min_size=1, max_size=5))
-def test_a_file_that_is_text_is_read_as_it_is(lines):
+def test_a_text_file_is_read_unchanged(lines):
     text = "\n".join(lines)
     attempt = read_file(f"{STEM}.py", text.encode("utf-8"))
     assert (attempt.problem, attempt.text) == ("", text.removeprefix("\ufeff"))

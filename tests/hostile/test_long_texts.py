@@ -1,7 +1,7 @@
-"""Internal: a choice among failed checks is an argument of analyses. Work grows as a text does.
+"""Internal: analyses get arguments that only the judge makes. Their work is linear in the text.
 
-Texts are as long as is read, and made so that an analysis could grow faster. Work is counted, not
-timed.
+Each text is as long as the judge reads, and built so that a careless analysis would take quadratic
+work. Work is the number of Python calls, not time.
 """
 
 import inspect
@@ -34,10 +34,11 @@ from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source import CODE_LIMIT, DEEPEST
 
 ENGINE = Path(manyheads.__file__).parent
-WORK = 120  # calls of Python for each character of a text, or of one of 20,000
-MEMORY = 1500  # bytes for each character: parsing takes up to a thousand
-CALLS = 200  # of one attempt that are refused
-EDITS = 600  # calls for each edit that is tried: a text is copied, and compared, for each
+# the most Python calls per character; a short text counts as 20,000 characters
+CALLS_PER_CHARACTER = 120
+BYTES_PER_CHARACTER = 1500  # most bytes per character: parsing alone takes up to a thousand
+RAISING_CALLS = 200  # recorded calls that raise, for the analysis of guards
+CALLS_PER_EDIT = 600  # most Python calls per tried edit, each of which copies and compares a text
 
 
 def fill_text(
@@ -46,7 +47,7 @@ def fill_text(
     longest: int = CODE_LIMIT - 1000,
     lines: int = LINE_LIMIT - 10,
 ) -> str:
-    """As many items as a text may hold."""
+    """Return item(0), item(1), … joined by `sep`, as many as fit in a text that the judge reads."""
     pieces: list[str] = []
     remaining = longest
     for number in count():
@@ -58,11 +59,12 @@ def fill_text(
 
 
 def short_text(item: Callable[[int], str], sep: str = "\n") -> str:
-    """As many as a text may hold that is edited."""
+    """Return as many items as fit in a text for which the judge tries edits."""
     return fill_text(item, sep, MAX_CHARACTERS - 1000, MAX_LINES - 10)
 
 
 def walrus(value: str) -> str:
+    """Return 90 nested assignment expressions around a value."""
     return "".join(f"(a{i}:=" for i in range(90)) + value + ")" * 90
 
 
@@ -124,7 +126,9 @@ TEXTS = {
 }
 
 
-LACKS = Raised("AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1)
+MISSING_ATTRIBUTE = Raised(
+    "AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1
+)
 UNDEFINED = Raised("NameError", ("NameError",), "name 'f3' is not defined", "call", 1)
 UNBOUND = Raised(
     "UnboundLocalError",
@@ -133,8 +137,8 @@ UNBOUND = Raised(
     "call",
     2,
 )
-NONE = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call", 2)
-NO_CALL = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
+NONE_INDEXED = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call", 2)
+FUNCTION_INDEXED = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
 
 
 def refusal_at(line: int, message: str = "") -> Raised:
@@ -155,12 +159,23 @@ def notebook_source(text: str) -> Source:
 
 def guards(text: str) -> None:
     lines = text.count("\n") + 1
-    guards_of(script_source(text), {i: ("f", refusal_at(1 + i * 37 % lines)) for i in range(CALLS)})
+    guards_of(
+        script_source(text),
+        {i: ("f", refusal_at(1 + i * 37 % lines)) for i in range(RAISING_CALLS)},
+    )
 
 
 def suggest_all(text: str) -> None:
+    """Ask for a suggestion for each kind of exception."""
     source = script_source(text)
-    for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refusal_at(1)):
+    for raised in (
+        UNDEFINED,
+        MISSING_ATTRIBUTE,
+        UNBOUND,
+        NONE_INDEXED,
+        FUNCTION_INDEXED,
+        refusal_at(1),
+    ):
         suggest(source, raised)
 
 
@@ -169,8 +184,8 @@ def find_causes(text: str) -> None:
     are_the_cause(notebook_source(text), stops, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
 
 
-# What else a function is given that takes a source, by the name of its argument.
-GIVEN = {
+# Arguments for the analyses, beside the source, by the name of the parameter.
+ARGUMENTS = {
     "name": "f",
     "names": "f",
     "target": "f",
@@ -186,7 +201,9 @@ GIVEN = {
     "transcript": (),
     "stopped": (),
     "summaries": [FunctionSummary(name, is_called=True, is_wrong=True) for name in ("f", "f0")],
-    "chosen": {name: ChosenFailure("a check", "its evidence", NONE) for name in ("f", "f0")},
+    "chosen": {
+        name: ChosenFailure("a check", "its evidence", NONE_INDEXED) for name in ("f", "f0")
+    },
     "arguments": ("x", "y"),
     "verdict": FunctionVerdict("f", "undefined"),
     "outcome": CheckOutcome("check", "a check", Layer.VALUES, 1, "", "failed"),
@@ -196,13 +213,13 @@ KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
     " of a script": script_source,
     " of a notebook": notebook_source,
 }
-# candidates of lines are edits, and have a limit of their own
+# edits of lines have a limit of their own, in another test
 PACKAGES = ("judge", "submission", "diagnosis")
 DASK = "manyheads.judge.dask_cluster"  # takes no source, and two seconds to import
 
 
-def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Yield each public function of these packages whose arguments stand in GIVEN."""
+def functions_of_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Yield each public function that takes a source and otherwise only arguments listed above."""
     for info in (
         module
         for package in PACKAGES
@@ -222,16 +239,20 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
                 for parameter in parameters.values()
                 if parameter.default is parameter.empty and parameter.name != "source"
             ]
-            is_more = any(
+            needs_unknown_mapping = any(
                 str(parameter.annotation).startswith("Mapping")
-                and not isinstance(GIVEN.get(parameter.name), Mapping)
+                and not isinstance(ARGUMENTS.get(parameter.name), Mapping)
                 for parameter in parameters.values()
             )  # as guards_of takes
-            if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
-                arguments = {name: GIVEN[name] for name in needed}
+            if (
+                "source" in parameters
+                and ARGUMENTS.keys() >= set(needed)
+                and not needs_unknown_mapping
+            ):
+                arguments = {name: ARGUMENTS[name] for name in needed}
                 for ending, source_of in KINDS_OF_SOURCE.items():
-                    ask = partial(run_analysis, function, source_of, arguments)
-                    yield f"{info.name}.{name}{ending}", ask
+                    analyse = partial(run_analysis, function, source_of, arguments)
+                    yield f"{info.name}.{name}{ending}", analyse
 
 
 def run_analysis(
@@ -244,7 +265,7 @@ def run_analysis(
 
 
 def members_of_source() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Yield every public property and method of Source in their order."""
+    """Yield every public property and method of Source, in their order of definition."""
     for name, member in vars(Source).items():
         if name.startswith("_"):
             continue
@@ -252,12 +273,12 @@ def members_of_source() -> Iterator[tuple[str, Callable[[str], object]]]:
             read: Callable[[Source], object] = attrgetter(name)
         elif inspect.isfunction(member):
             _, *needed = inspect.signature(member).parameters
-            read = methodcaller(name, *(GIVEN[argument] for argument in needed))
+            read = methodcaller(name, *(ARGUMENTS[argument] for argument in needed))
         else:  # the default of a field
             continue
         for ending, source_of in KINDS_OF_SOURCE.items():
-            ask = partial(read_member, read, source_of)
-            yield f"{Source.__module__}.Source.{name}{ending}", ask
+            analyse = partial(read_member, read, source_of)
+            yield f"{Source.__module__}.Source.{name}{ending}", analyse
 
 
 def read_member(
@@ -266,89 +287,98 @@ def read_member(
     read(source_of(text))
 
 
-# With the calls that Python may make for a character of the text.
+# For each analysis: the most Python calls per character, and the function that runs it.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
-    **{name: (WORK, ask) for name, ask in (*members_of_source(), *takes_a_source())},
-    "suggestions": (2 * WORK, suggest_all),
-    "guards": (WORK, guards),
-    "parts that did not run": (WORK, find_causes),
-    "lines of IPython's": (WORK, lambda text: without_magics(Source("", f"{text}\n!ls"))),
+    **{
+        name: (CALLS_PER_CHARACTER, analyse)
+        for name, analyse in (*members_of_source(), *functions_of_a_source())
+    },
+    "suggestions": (2 * CALLS_PER_CHARACTER, suggest_all),
+    "guards": (CALLS_PER_CHARACTER, guards),
+    "parts that did not run": (CALLS_PER_CHARACTER, find_causes),
+    "lines of IPython's": (
+        CALLS_PER_CHARACTER,
+        lambda text: without_magics(Source("", f"{text}\n!ls")),
+    ),
     "the engine's lines": (
-        WORK,
+        CALLS_PER_CHARACTER,
         lambda text: without_engine(Source("", f"{text}\nimport manyheads")),
     ),
 }
-SOON = (
+QUICK_TEXTS = (
     "a ring of functions",
     "a function that names a ring",
     "assignments within assignments",
     "a name for each, and a value of all",
     "brackets",
 )
-EACH = [
-    pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey)
+ALL_TEXTS = [
+    pytest.param(text, id=name, marks=() if name in QUICK_TEXTS else pytest.mark.journey)
     for name, text in TEXTS.items()
 ]
 
 
-class TooMuch(BaseException):
-    """More calls than agreed."""
+class TooManyCalls(BaseException):
+    """The function made more calls than allowed."""
 
 
-def calls_of(ask: Callable[[], object], most: int) -> int:
-    """Return how many calls Python makes. Raises TooMuch, so that what would take for ever ends."""
+def count_calls(analyse: Callable[[], object], most: int) -> int:
+    """Return how many Python calls a function makes; after `most` calls, end it with TooManyCalls."""
     counter = count()
     last = 0
 
-    def note(_frame: object, event: str, _arg: object) -> None:
+    def count_event(_frame: object, event: str, _arg: object) -> None:
         nonlocal last
         last = next(counter) if event in ("call", "c_call") else last
         if last > most:
-            raise TooMuch
+            raise TooManyCalls
 
-    sys.setprofile(note)
+    sys.setprofile(count_event)
     try:
-        ask()
+        analyse()
     finally:
         sys.setprofile(None)
     return last
 
 
 @pytest.fixture(autouse=True)
-def forgets() -> None:
-    """Nothing is remembered of a text that was looked at before."""
+def empty_caches() -> None:
+    """Empty the caches, so that each test counts all its work."""
     for function in (script_source, notebook_source, exception_advice._file):
         function.cache_clear()
 
 
-@pytest.mark.parametrize("text", EACH)
-def test_every_analysis_grows_with_the_text_and_no_faster(text):
+@pytest.mark.parametrize("text", ALL_TEXTS)
+def test_every_analysis_takes_linear_work(text):
     assert len(text) <= CODE_LIMIT
     assert text.count("\n") < LINE_LIMIT
-    for name, (work, ask) in ANALYSES.items():
+    for name, (work, analyse) in ANALYSES.items():
         most = work * max(len(text), 20_000)
         try:
-            calls_of(lambda ask=ask: ask(text), most)
-        except TooMuch:
+            count_calls(lambda analyse=analyse: analyse(text), most)
+        except TooManyCalls:
             pytest.fail(f"{name}: more than {most} calls for {len(text)} characters")
 
 
-@pytest.mark.parametrize("text", EACH)
-def test_edits_of_a_text_take_bounded_work_each(text):
+@pytest.mark.parametrize("text", ALL_TEXTS)
+def test_each_tried_edit_takes_bounded_work(text):
     source = script_source(text)
-    assert calls_of(lambda: candidates(source, ["f"], [1]), MAX_EDITS * EDITS) <= MAX_EDITS * EDITS
+    assert (
+        count_calls(lambda: candidates(source, ["f"], [1]), MAX_EDITS * CALLS_PER_EDIT)
+        <= MAX_EDITS * CALLS_PER_EDIT
+    )
 
 
-def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it():
-    """All pairs of 4,950 functions took the judge to 1.6 GiB."""
+def test_analyses_of_a_call_ring_take_linear_memory():
+    """An analysis of all pairs of 4,950 functions once took 1.6 GiB."""
     text = TEXTS["a ring of functions"]
     tracemalloc.start()
     try:
-        for name, (_, ask) in ANALYSES.items():
-            # which looks at one after the other, and is slow under tracemalloc
+        for name, (_, analyse) in ANALYSES.items():
+            # guards are read one at a time, which is slow under tracemalloc
             if name != "guards":
-                ask(text)
+                analyse(text)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < MEMORY * len(text)
+    assert most < BYTES_PER_CHARACTER * len(text)

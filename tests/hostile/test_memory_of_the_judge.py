@@ -1,4 +1,4 @@
-"""The largest replies that are allowed, and the memory that a judge process takes for them."""
+"""A judge process needs less than 1 GiB of memory, even for the largest allowed replies."""
 
 import json
 import re
@@ -7,11 +7,10 @@ import sys
 
 from tests.make import REPOSITORY
 
-MOST_MIB = 1024
-# Replies that a student writes in place of the worker's. where: what of them is large; MiB: of
-# each.
-REPLIES = (
-    ("outputs", "bool", 30.0),  # a number in a byte each: in float64 eight times as much
+MAX_JUDGE_MIB = 1024
+# Replies that the attempt forges: the part that is large, its dtype, and the MiB of each tensor.
+LARGE_REPLIES = (
+    ("outputs", "bool", 30.0),  # one byte a number, but eight in the judge's float64
     ("outputs", "int8", 3.9),
     ("outputs", "float16", 7.9),
     ("outputs", "float64", 31.0),
@@ -62,9 +61,11 @@ print(re.search(r"VmHWM:.*", Path("/proc/self/status").read_text())[0])
 """
 
 
-def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny):
-    """Bools and int8 took 1.07 GiB: the judge compares in float64, and holds several copies."""
-    texts = [ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in REPLIES]
+def test_the_largest_replies_take_less_than_1_gib_of_judge_memory(tiny):
+    """The judge compares in float64 and holds several copies: bool and int8 once took 1.07 GiB."""
+    texts = [
+        ATTEMPT.format(where=where, dtype=dtype, mib=mib) for where, dtype, mib in LARGE_REPLIES
+    ]
     command = [sys.executable, "-c", JUDGE, str(tiny.root)]
     completed = subprocess.run(
         command,
@@ -77,4 +78,4 @@ def test_the_largest_replies_cost_the_judge_less_than_a_gibibyte(tiny):
     assert completed.returncode == 0, completed.stderr
     peak = re.search(r"VmHWM:\s+(\d+) kB", completed.stdout)
     assert peak is not None
-    assert int(peak[1]) / 1024 < MOST_MIB
+    assert int(peak[1]) / 1024 < MAX_JUDGE_MIB

@@ -1,10 +1,15 @@
-"""Tricks of students: what each earns of 4 points, and what a lost check says.
+"""Read the hostile attempts (tricks) of the folder attempts/.
 
-They stand in attempts/, by what they try: to exhaust the machine or a reader of an answer; to write
-to the wire, where the judge reads every byte as if an enemy had sent it; to steal answers, inputs
-or secrets (most of these answer rightly if, and only if, they find what they look for); to forge a
-score; to pass off tensors that are not what they seem; and the cheats that machine learning code
-invites, the right answer to another question. A comment above each says what it tries and earns.
+Each file holds one category:
+
+- exhausting: use up the machine's resources, or those of the reader of a reply;
+- wire: write bytes of the attempt's own to the connection that the judge reads;
+- stealing: read answers, inputs or secrets (most answer correctly only if they succeed);
+- forging: write a score or a result;
+- tensors: return tensors that are not what they seem;
+- cheats: typical shortcuts of machine learning code, such as the answer to another question.
+
+The comment above each trick says what it tries, its points of 4, and the evidence of a lost check.
 """
 
 import re
@@ -17,19 +22,19 @@ ABOVE_A_TRICK = re.compile(r"^# (\w+): .*\n(?:# .*\n)*?# Earns (\d): ?(.*)\n", r
 
 
 class Trick(NamedTuple):
-    """A hostile attempt."""
+    """A hostile attempt, and the most points that it may earn."""
 
     text: str
     most_points: int
-    says: str  # a pattern of the evidence of a lost check
+    evidence_pattern: str  # a regular expression for the evidence of lost checks
 
 
 def read_tricks(category: str) -> dict[str, Trick]:
-    """Return the tricks of a category. The head of its file stands above each of them."""
+    """Return the tricks of a category by name. Each begins with the imports of its file."""
     text = (ATTEMPTS / f"{category}.py").read_text(encoding="utf-8")
     head, *parts = ABOVE_A_TRICK.split(text)
     rows = zip(parts[::4], parts[1::4], parts[2::4], parts[3::4], strict=True)
-    return {name: Trick(head + body, int(points), says) for name, points, says, body in rows}
+    return {name: Trick(head + body, int(points), pattern) for name, points, pattern, body in rows}
 
 
 TRICKS = {category: read_tricks(category) for category in CATEGORIES}
