@@ -1,4 +1,4 @@
-"""Internal: a box has to be weakened from within. The canary finds each way out that is open."""
+"""Internal: a test must weaken a box from within. The canary tests a box, and finds each leak."""
 
 import dataclasses
 import socket
@@ -23,31 +23,31 @@ from tests.make import TINY
 LIMITS = Limits(files_mib=4, processes=16)
 
 
-def test_the_box_as_it_is_holds(box, tmp_path):
+def test_the_canary_finds_no_leak_in_the_real_box(box, tmp_path):
     report = run_canary(box, LIMITS, tmp_path)
     assert report.holds, report
 
 
 @pytest.fixture
 def folder_outside_tmp() -> Iterator[Path]:
-    """An attempt has a /tmp of its own, so a leak has to be shown elsewhere."""
+    """Yield a folder below /var/tmp: an attempt has its own /tmp, so a leak must be elsewhere."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 @pytest.mark.parametrize("link", [False, True], ids=["by its own name", "by a link to it"])
-def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outside_tmp, link):
+def test_a_course_below_a_bound_folder_is_hidden(folder_outside_tmp, link):
     course = folder_outside_tmp / "lib" / "course"
     course.mkdir(parents=True)
     (course / "answer.py").write_text("the answer")
     (course.parent / "library.py").write_text("no answer")
-    named = folder_outside_tmp / "link" if link else course
+    course_path = folder_outside_tmp / "link" if link else course
     if link:
-        named.symlink_to(course)
+        course_path.symlink_to(course)
     equipment = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
     body = "    return torch.tensor([len(os.listdir('/box/given' + p)) for p in ('', '/course')])"
-    with namespaces.NamespaceBox(LIMITS, named, equipment) as box:
+    with namespaces.NamespaceBox(LIMITS, course_path, equipment) as box:
         assert value_of(box, LIMITS, body) == [2, 0]
 
 
@@ -56,8 +56,8 @@ def bind_in_every_box(monkeypatch: pytest.MonkeyPatch, module: object, bind: Bin
     monkeypatch.setattr(module, "contents", lambda: extended)
 
 
-def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, folder_outside_tmp):
-    """A copy under another name is found, and a changed one in a folder of the same name."""
+def test_the_canary_finds_a_course_file_in_a_bound_folder(monkeypatch, folder_outside_tmp):
+    """Both an equal file of any name and a changed file of the same name are found."""
     course = load_course(TINY)
     check = (TINY / "grader/checks/test_running_mean.py").read_text()
     bind_in_every_box(monkeypatch, namespaces, Bind(str(folder_outside_tmp), "/box/site/another"))
@@ -71,11 +71,11 @@ def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, fo
             planted.unlink()
 
 
-@pytest.mark.parametrize("shown", ["", "/box/given"], ids=["where it stands", "elsewhere"])
-def test_a_box_that_binds_the_course_or_has_a_writable_folder_is_found_out(
-    monkeypatch, folder_outside_tmp, shown
+@pytest.mark.parametrize("bind_target", ["", "/box/given"], ids=["where it stands", "elsewhere"])
+def test_the_canary_finds_a_bound_course_and_a_writable_folder(
+    monkeypatch, folder_outside_tmp, bind_target
 ):
-    honest, target = namespaces.launch_request, shown or str(folder_outside_tmp)
+    honest, target = namespaces.launch_request, bind_target or str(folder_outside_tmp)
     bind_in_every_box(monkeypatch, canary, Bind(str(folder_outside_tmp), target))
 
     def weakened_request(*args: object) -> dict:
@@ -94,8 +94,8 @@ def test_a_box_that_binds_the_course_or_has_a_writable_folder_is_found_out(
 
 
 @pytest.fixture
-def attempts_with(monkeypatch, box) -> Callable[..., None]:
-    """Give attempts other limits than the canary is told, which are those that must bind."""
+def change_attempt_limits(monkeypatch, box) -> Callable[..., None]:
+    """Return a function that gives attempts other limits than those that the canary tests."""
     honest = box.attempt
 
     def change(**changed: int) -> None:
@@ -105,16 +105,16 @@ def attempts_with(monkeypatch, box) -> Callable[..., None]:
     return change
 
 
-def test_a_box_without_a_limit_is_found_out(attempts_with, box, tmp_path):
-    attempts_with(processes=200, files_mib=64)
+def test_the_canary_finds_a_missing_limit(change_attempt_limits, box, tmp_path):
+    change_attempt_limits(processes=200, files_mib=64)
     assert {*run_canary(box, LIMITS, tmp_path).leaks} >= {
         "started more processes than allowed",
         "filled more disk than allowed",
     }
 
 
-def test_a_leak_means_no_grading_and_says_what_leaked(attempts_with, box, tiny):
-    attempts_with(processes=200)
+def test_a_leak_prevents_grading_and_the_message_names_it(change_attempt_limits, box, tiny):
+    change_attempt_limits(processes=200)
     with pytest.raises(
         BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "
     ):
@@ -122,8 +122,8 @@ def test_a_leak_means_no_grading_and_says_what_leaked(attempts_with, box, tiny):
 
 
 @pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
-def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, tmp_path, tricks):
-    """Its tricks take exceptions for a box that holds, also one for want of an import."""
+def test_a_canary_that_does_not_load_completely_is_an_error(monkeypatch, box, tmp_path, tricks):
+    """An exception in a trick, even a failed import, would otherwise count as a box that holds."""
     original_load = canary.Load
     monkeypatch.setattr(
         canary, "Load", lambda source, name: original_load(f"{source}\n{tricks}", name)
@@ -133,17 +133,17 @@ def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, t
     assert report.error.startswith("the canary did not answer")
 
 
-def test_a_box_that_cannot_be_proved_is_told_with_what_may_be_to_blame(monkeypatch, box, tiny):
-    for end, asks in ((End.BAD_REPLY, "make check"), (End.CRASHED, "course doctor")):
+def test_the_message_about_an_ended_canary_names_a_command(monkeypatch, box, tiny):
+    for end, command in ((End.BAD_REPLY, "make check"), (End.CRASHED, "course doctor")):
         monkeypatch.setattr(Connection, "ask", Mock(side_effect=AttemptEnded(end, "It ended.")))
         with pytest.raises(
-            BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {asks}$"
+            BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {command}$"
         ):
             prove(box, tiny.limits.for_worker(), tiny.root, tiny.hidden_files())
 
 
-def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
-    """Neither in the course's folder nor in this machine's folder for temporary files."""
+def test_the_canary_removes_its_files(monkeypatch, box, tmp_path):
+    """Its folders are the course's folder and the folder for temporary files."""
     folders = [tmp_path / "course", tmp_path / "temporary"]
     for folder in folders:
         folder.mkdir()
@@ -157,16 +157,16 @@ def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
 
 
-def test_the_listeners_it_plants_can_be_reached_from_outside(tmp_path):
-    """Else the network tricks could not succeed anywhere, and would prove nothing."""
+def test_the_canarys_listeners_can_be_reached_from_outside(tmp_path):
+    """Otherwise the network tricks could never succeed, and would prove nothing."""
     with canary._planted_secrets(tmp_path) as planted:
         socket.create_connection(("127.0.0.1", planted["tcp"])).close()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.connect(planted["abstract"])
 
 
-def install(folder: Path, name: str, *requires: str) -> Path:
-    """A distribution of one package and one module, as pip leaves it."""
+def write_distribution(folder: Path, name: str, *requires: str) -> Path:
+    """Write the files of an installed distribution with one package and one module."""
     (folder / name).mkdir(parents=True)
     (folder / name / "__init__.py").touch()
     (folder / f"{name}_too.py").touch()
@@ -180,16 +180,18 @@ def install(folder: Path, name: str, *requires: str) -> Path:
     return folder
 
 
-def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_path):
-    """An environment adds a few packages to a torch that the system has; one is there twice."""
+def test_a_package_is_bound_from_the_folder_of_its_import(monkeypatch, tmp_path):
+    """A virtual environment adds packages to those of the system; smalllib is in both."""
     system, environment = tmp_path / "system", tmp_path / "own"
-    install(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
+    write_distribution(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
     for folder, name in ((system, "unneeded"), (system, "smalllib"), (environment, "smalllib")):
-        install(folder, name)
+        write_distribution(folder, name)
     for folder in (system, environment):
         monkeypatch.syspath_prepend(str(folder))
-    stands = {"largelib": system, "smalllib": environment}
-    paths = {folder / path for name, folder in stands.items() for path in (name, f"{name}_too.py")}
+    folder_of = {"largelib": system, "smalllib": environment}
+    paths = {
+        folder / path for name, folder in folder_of.items() for path in (name, f"{name}_too.py")
+    }
     assert set(_package_paths(("largelib",))) == paths
 
 
@@ -203,12 +205,10 @@ def test_a_package_is_taken_from_where_it_would_be_imported(monkeypatch, tmp_pat
     ],
     ids=["beside it", "in another folder of it", "moved after it was built", "none of its own"],
 )
-def test_an_interpreter_finds_its_library_where_the_box_has_it(
-    monkeypatch, shared, libdir, expected
-):
-    """Hosted runners have such an interpreter: there every test of the box is one of this."""
+def test_the_library_path_of_an_interpreter_in_the_box(monkeypatch, shared, libdir, expected):
+    """On hosted runners, every test of the box uses such an interpreter."""
     monkeypatch.setattr(
         sysconfig, "get_config_var", {"Py_ENABLE_SHARED": shared, "LIBDIR": libdir}.get
     )
     assert _library("/opt/python/3.12") == expected
-    assert _library(None) == "", "the system's interpreter needs no telling"
+    assert _library(None) == "", "the system's interpreter finds its library by itself"

@@ -1,6 +1,6 @@
-"""Internal: device files and GPU locks need root or a GPU in public. A box for a GPU.
+"""Internal: device files and GPU locks need root or a GPU in public. The box for a GPU.
 
-A stand-in takes the place of the device file. Only a real GPU shows the rest: see tests/gpu.
+A file or a copy of /dev/zero stands in for the GPU's device file. tests/gpu uses a real GPU.
 """
 
 import os
@@ -42,9 +42,15 @@ Machine = Callable[..., Places]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """Make folders as a driver leaves them. /proc describes the first `told` of `gpus` files."""
+    """Return a function that makes the folders and files of a GPU driver.
 
-    def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
+    Its arguments: the number of device files (gpus), how many of them /proc describes (told), and
+    the paths of libcuda in the linker's cache (cache) and in the usual folder (usual).
+    """
+
+    def make(
+        gpus: int = 1, *, described_gpus: int | None = None, cache: str = "", usual: str = ""
+    ) -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
         names = (
             *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(),
@@ -54,7 +60,7 @@ def machine(tmp_path: Path) -> Machine:
         for name in names:
             (dev / name).touch()
             (dev / name).chmod(0o666)
-        for i in range(gpus if told is None else told):
+        for i in range(gpus if described_gpus is None else described_gpus):
             bus = f"0000:{i + 0xA0:02X}:00.0"
             (proc / "gpus" / bus).mkdir(parents=True)
             (proc / "gpus" / bus / "information").write_text(
@@ -72,7 +78,7 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def driver_libraries(tmp_path: Path) -> Path:
-    """A folder with a driver's libraries, and one that is none of them."""
+    """Return a folder with three libraries that computing needs and one that it does not (GLX)."""
     libraries = tmp_path / "driver"
     libraries.mkdir()
     (libraries / "libcuda.so.550.54").touch()
@@ -82,8 +88,8 @@ def driver_libraries(tmp_path: Path) -> Path:
     return libraries
 
 
-def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine):
-    driver = find_driver(machine(11, told=2), {})
+def test_gpus_are_found_in_order_with_their_uuids(machine):
+    driver = find_driver(machine(11, described_gpus=2), {})
     assert driver.gpus[:2] == (
         Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"),
         Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"),
@@ -91,8 +97,8 @@ def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine):
     assert [gpu.node for gpu in driver.gpus][-2:] == ["nvidia9", "nvidia10"]
 
 
-def test_the_library_is_where_the_linker_would_find_it(machine, driver_libraries, tmp_path):
-    """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
+def test_the_library_is_found_where_the_linker_finds_it(machine, driver_libraries, tmp_path):
+    """The order: LD_LIBRARY_PATH, then the linker's cache, then the usual folder in containers."""
     cache_folder = tmp_path / "other"
     cache_folder.mkdir()
     (cache_folder / "libcuda.so.1").touch()
@@ -102,8 +108,10 @@ def test_the_library_is_where_the_linker_would_find_it(machine, driver_libraries
         find_driver(in_cache, {"LD_LIBRARY_PATH": f"/nowhere:{driver_libraries}"}).library
     ) == library
     assert find_driver(in_cache, {}).library == f"{cache_folder}/libcuda.so.1"
-    assert find_driver(machine(usual=str(driver_libraries), told=0), {}).library == library
-    assert find_driver(machine(told=0), {}).library == ""
+    assert (
+        find_driver(machine(usual=str(driver_libraries), described_gpus=0), {}).library == library
+    )
+    assert find_driver(machine(described_gpus=0), {}).library == ""
 
 
 LOAD_MODULE, NO_LIBRARY = "sudo nvidia-modprobe -c 0 -u", "libcuda.so.1"
@@ -140,10 +148,10 @@ OBSTACLES: dict[str, tuple[str, Callable[[Path], object], list[tuple[str, str]]]
 
 
 @pytest.mark.parametrize("name", OBSTACLES)
-def test_an_obstacle_is_named_with_the_command_that_helps(machine, driver_libraries, name):
-    device, spoil, expected = OBSTACLES[name]
+def test_each_obstacle_is_named_with_a_command_that_helps(machine, driver_libraries, name):
+    device, remove_or_close, expected = OBSTACLES[name]
     places = machine(usual="" if name == NO_LIBRARY else str(driver_libraries))
-    spoil(places.dev / device)
+    remove_or_close(places.dev / device)
     obstacles = str([*gpu_obstacles(find_driver(places, {}), NOBODY)])
     assert obstacles.replace(str(places.dev), "{dev}") == str(expected)
 
@@ -152,43 +160,41 @@ def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
     return equipment(driver, driver.gpus[gpu], {})
 
 
-ONE, OTHER = UUIDS
+FIRST, SECOND = UUIDS
 BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
 CHOICES = {
-    "of two it gets its own": (2, "", 0, BOTH[:1], ONE),
-    "the other gets the other": (2, "", 1, BOTH[1:], OTHER),
+    "of two it gets its own": (2, "", 0, BOTH[:1], FIRST),
+    "the other gets the other": (2, "", 1, BOTH[1:], SECOND),
     "one that the driver does not describe is given by its number": (0, "", 0, BOTH, "0"),
     "which one a number chooses, CUDA decides": (2, "1", 0, BOTH, "1"),
-    "one that is chosen by its name": (2, OTHER[:8], 0, BOTH[1:], OTHER),
+    "one that is chosen by its name": (2, SECOND[:8], 0, BOTH[1:], SECOND),
     "a text that chooses nothing": (2, "$(id) x", 0, BOTH, "0"),
 }
 
 
 @pytest.mark.parametrize(
-    ("told", "choice", "gpu", "nodes", "visible"), CHOICES.values(), ids=CHOICES
+    ("described_gpus", "choice", "gpu", "nodes", "visible"), CHOICES.values(), ids=CHOICES
 )
-def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
-    machine, driver_libraries, told, choice, gpu, nodes, visible
+def test_a_box_gets_only_the_device_files_that_computing_needs(
+    machine, driver_libraries, described_gpus, choice, gpu, nodes, visible
 ):
     environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
-    driver = find_driver(machine(2, told=told, usual=str(driver_libraries)), {})
+    driver = find_driver(machine(2, described_gpus=described_gpus, usual=str(driver_libraries)), {})
     gpus = separate_gpus(driver, environment) if choice else driver.gpus
     inside = equipment(driver, gpus[gpu], environment)
-    # and none for screens
+    # but not the device files for screens (nvidia-modeset)
     names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]
     assert [bind.target for bind in inside.devices] == [*names, *nodes]
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
 
 
-def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine, driver_libraries):
+def test_a_box_sees_only_its_own_gpu_among_the_pci_devices(machine, driver_libraries):
     places = machine(2, usual=str(driver_libraries))
     pci = [bind for bind in gpu_equipment(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
 
 
-def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(
-    machine, driver_libraries
-):
+def test_libraries_outside_usr_are_bound_in_one_folder_of_the_box(machine, driver_libraries):
     inside = gpu_equipment(find_driver(machine(usual=str(driver_libraries)), {}))
     assert [bind for bind in inside.binds if "lib" in bind.target] == [
         Bind(f"{driver_libraries}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
@@ -201,21 +207,17 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_a_library_below_usr_is_in_every_box_and_named_only_to_a_linker_without_it(
-    machine, monkeypatch, known
-):
+@pytest.mark.parametrize("linker_knows_it", [True, False])
+def test_a_library_below_usr_is_not_bound_again(machine, monkeypatch, linker_knows_it):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(contents, "LIBRARIES", (library.name,))
-    inside = gpu_equipment(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
+    inside = gpu_equipment(Driver(machine(), (Gpu("nvidia0"),), str(library), linker_knows_it))
     assert not [bind for bind in inside.binds if "lib" in bind.target]
-    named = dict(inside.environment).get("LD_LIBRARY_PATH")
-    assert named == (None if known else str(library.parent))
+    library_path = dict(inside.environment).get("LD_LIBRARY_PATH")
+    assert library_path == (None if linker_knows_it else str(library.parent))
 
 
-def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
-    machine, driver_libraries
-):
+def test_a_box_gets_the_readable_capabilities_of_a_divided_gpu(machine, driver_libraries):
     places = machine(usual=str(driver_libraries))
     (places.dev / "nvidia-caps").mkdir()
     for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
@@ -227,7 +229,7 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
     ]
 
 
-def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine):
+def test_each_box_locks_one_of_the_described_gpus(machine):
     places = machine(2)
     driver = find_driver(places, {})
     assert separate_gpus(driver, {}) == driver.gpus
@@ -241,11 +243,11 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine):
             lock.release()
             GpuLock([lock.gpu]).release()
     (places.proc / "gpus/0000:A1:00.0/information").unlink()
-    unknown = find_driver(places, {})
-    assert separate_gpus(unknown, {}) == unknown.gpus[:1]
-    alone = Driver(places, driver.gpus[:1], "", False)
-    # a choice of one is that one
-    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus
+    undescribed_driver = find_driver(places, {})
+    assert separate_gpus(undescribed_driver, {}) == undescribed_driver.gpus[:1]
+    single_gpu_driver = Driver(places, driver.gpus[:1], "", False)
+    # with one GPU, a choice by number is clear even without a description
+    assert separate_gpus(single_gpu_driver, {"CUDA_VISIBLE_DEVICES": "0"}) == single_gpu_driver.gpus
 
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -290,7 +292,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a 
 
 @pytest.fixture(scope="module")
 def device_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A device file that gives zeros, as /dev/zero does."""
+    """Return a device file that works like /dev/zero."""
     path = tmp_path_factory.mktemp("dev") / "nvidia0"
     os.mknod(path, stat.S_IFCHR, os.makedev(1, 5))
     path.chmod(0o666)
@@ -310,7 +312,7 @@ def evaluate_in_box(box: Box, limits: Limits, expression: str) -> object:
 
 
 ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
-INSIDE = {  # expression, on a GPU, on a CPU
+EXPRESSIONS_AND_RESULTS = {  # an expression, and its results in a box for a GPU and in a box for a CPU
     "its device file": (
         "open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)",
         1.0,
@@ -359,8 +361,12 @@ INSIDE = {  # expression, on a GPU, on a CPU
 
 
 @needs_root
-@pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE.values(), ids=INSIDE)
-def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(
+@pytest.mark.parametrize(
+    ("expression", "on_a_gpu", "on_a_cpu"),
+    EXPRESSIONS_AND_RESULTS.values(),
+    ids=EXPRESSIONS_AND_RESULTS,
+)
+def test_only_a_box_for_a_gpu_has_what_the_driver_needs(
     gpu_box, box, expression, on_a_gpu, on_a_cpu
 ):
     assert evaluate_in_box(gpu_box, GPU, expression) == on_a_gpu
@@ -368,24 +374,24 @@ def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(
 
 
 @needs_root
-def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu_box, tmp_path):
+def test_the_canary_finds_no_leak_in_a_box_for_a_gpu(gpu_box, tmp_path):
     report = run_canary(gpu_box, GPU, tmp_path)
     assert report.holds, report
 
 
 @needs_root
-def test_memory_is_bounded_by_the_cgroup_where_there_is_one(device_file, tmp_path):
-    little = replace(GPU, memory_mib=64)
+def test_the_cgroup_limits_memory_in_a_box_for_a_gpu(device_file, tmp_path):
+    small_limits = replace(GPU, memory_mib=64)
     with NamespaceBox(
-        little, tmp_path, Equipment((Bind(str(device_file), "/dev/nvidia0"),))
+        small_limits, tmp_path, Equipment((Bind(str(device_file), "/dev/nvidia0"),))
     ) as box:
         if not all(folder.exists() for folder in box._cgroup.folders):
             pytest.skip("no cgroup can be made here")
         with pytest.raises(AttemptEnded, match="out of memory"):
-            evaluate_in_box(box, little, "len(torch.ones(3 << 30, dtype=torch.uint8))")
+            evaluate_in_box(box, small_limits, "len(torch.ones(3 << 30, dtype=torch.uint8))")
 
 
-def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path):
+def test_a_box_for_a_gpu_differs_only_by_its_equipment(tmp_path):
     def arguments(box_equipment: Equipment) -> list[str]:
         request = launch_request("bwrap", 3, 61184, tmp_path, {}, box_equipment)
         return [
@@ -395,23 +401,27 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path):
     files = tuple(Bind(name, name) for name in ("/dev/nvidiactl", "/dev/nvidia3"))
     library = Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1")
     with_gpu = arguments(Equipment(files, (library,), (("CUDA_VISIBLE_DEVICES", "GPU-1"),)))
-    plain = arguments(Equipment())
+    without_gpu = arguments(Equipment())
     added = [
         library.source,
         library.target,
         *(name for bind in files for name in (bind.source, bind.target)),
     ]
-    assert [a for a in with_gpu if a not in plain] == [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
-    assert len(with_gpu) == len(plain) + 3 + 6 + 3
-    assert with_gpu.index("/dev/nvidiactl") < with_gpu.index(
-        "/dev/shm"
-    )  # then /dev becomes read-only
+    assert [a for a in with_gpu if a not in without_gpu] == [
+        *added,
+        "CUDA_VISIBLE_DEVICES",
+        "GPU-1",
+    ]
+    # one bind of a library, two of devices, one variable: an option and two values each
+    assert len(with_gpu) == len(without_gpu) + 3 + 6 + 3
+    # after /dev/shm, /dev becomes read-only
+    assert with_gpu.index("/dev/nvidiactl") < with_gpu.index("/dev/shm")
 
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
-    """All that a driver leaves, and nothing behind it."""
-    # tests run side by side, and one process on this machine has a GPU at a time
+    """Return a driver with all its device files, but without a GPU behind them."""
+    # a name with this pid: a lock on it must not meet those of tests in other processes
     gpu_node = f"nvidia{os.getpid()}"
     for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", gpu_node):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
@@ -420,7 +430,7 @@ def driver(tmp_path: Path) -> Driver:
 
 
 @needs_root
-def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver, tmp_path):
+def test_the_message_quotes_why_cuda_does_not_start_in_the_box(driver, tmp_path):
     with GpuBox(GPU, tmp_path, driver) as box:
         with pytest.raises(
             BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"
@@ -432,7 +442,7 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driv
 
 
 @needs_root
-def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver, tmp_path):
+def test_the_message_names_a_command_for_a_closed_device_file(driver, tmp_path):
     (tmp_path / "nvidia-uvm").chmod(0o600)
     with pytest.raises(
         BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"
@@ -441,15 +451,15 @@ def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(d
 
 
 @needs_root
-def test_a_box_that_does_not_start_lets_go_of_the_gpu(driver, tmp_path, monkeypatch):
+def test_a_box_that_does_not_start_releases_the_gpu(driver, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
         GpuBox(GPU, tmp_path, driver)
     GpuLock(driver.gpus).release()
-    del caught  # which held the box
+    del caught  # the exception held a reference to the box
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path):
+def test_a_machine_without_a_gpu_has_no_box_for_one(tmp_path):
     with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
         open_box(Level.NAMESPACES, GPU, tmp_path)

@@ -1,4 +1,4 @@
-"""Limits of an attempt, met by real ones: of memory, processes, files, parts and its own time."""
+"""Limits of an attempt in a real box: memory, processes, files, statements and time."""
 
 import contextlib
 import os
@@ -76,12 +76,13 @@ def limited_box(tmp_path_factory) -> Iterator[Box]:
         yield opened
 
 
-def measured(limited_box: Box, body: str, limits: Limits = LIMITS) -> Any:
+def run_body(limited_box: Box, body: str, limits: Limits = LIMITS) -> Any:
+    """Return the result of `f()` with this body, which may use the helpers of COUNTING."""
     source = f"{COUNTING}\ndef f():\n{body}\n"
     return value_of(limited_box, limits, source, seconds=limits.seconds_per_call)
 
 
-OPENED = (
+OPEN_FILES = (
     "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n"
     "    return most"
 )
@@ -100,7 +101,7 @@ AMOUNTS = {
     ),
     "processes": ("    return count(child, 64)", 8, 15),
     "threads, whose stacks and arenas are address space as well": (THREADS, 4, 15),
-    "open files": (OPENED, 80, 100),
+    "open files": (OPEN_FILES, 80, 100),
     "MiB in /tmp": ("    return count(fill('/tmp'), 64)", 3, 4),
     "MiB in /dev/shm": ("    return count(fill('/dev/shm'), 64)", 3, 4),
     "files in /tmp": (EMPTY_FILES.format("/tmp"), 900, 1024),
@@ -110,11 +111,11 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("body", "least", "most"), AMOUNTS.values(), ids=AMOUNTS)
-def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
-    assert least <= measured(limited_box, body) <= most
+def test_the_amount_of_each_resource_is_limited(limited_box, body, least, most):
+    assert least <= run_body(limited_box, body) <= most
 
 
-def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
+def test_a_new_interpreter_gets_valid_code_for_any_device_type():
     class Device(StrEnum):
         CUDA = "cuda"
 
@@ -124,14 +125,12 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
 
 
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])
-def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
-    limited_box, dtype, least, most
-):
-    """The limit is 2 MiB. A reply in float32 counts twice, as it is compared."""
+def test_a_reply_above_the_size_limit_is_refused(limited_box, dtype, least, most):
+    """The limit is 2 MiB. A float32 reply counts twice, because the judge compares in float64."""
     with pytest.raises(AttemptEnded, match="2 MiB") as caught:
-        measured(limited_box, f"    return take({most}).view(torch.{dtype})")
+        run_body(limited_box, f"    return take({most}).view(torch.{dtype})")
     assert caught.value.end is End.BAD_REPLY
-    assert len(measured(limited_box, f"    return take({least}).view(torch.{dtype})")) > 1
+    assert len(run_body(limited_box, f"    return take({least}).view(torch.{dtype})")) > 1
 
 
 @pytest.mark.parametrize(
@@ -146,14 +145,14 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(
     ],
     ids=["of a call by the judge's clock", "of an attempt by the kernel's, the second belt"],
 )
-def test_its_time_ends(limited_box, body, limits, end):
+def test_an_attempt_ends_at_its_time_limit(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
-        measured(limited_box, body, limits)
+        run_body(limited_box, body, limits)
     assert caught.value.end is end
 
 
-def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
-    """Each of eight children has 300 MiB, within its rlimit; together they pass the cgroup's."""
+def test_all_processes_of_an_attempt_share_one_memory_limit(limited_box):
+    """Eight children take 300 MiB each: less than each one's rlimit, together more than the cgroup."""
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
@@ -162,7 +161,7 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
             "itself"
         )
     body = """
-    told = []
+    readers = []
     for _ in range(8):
         reader, writer = os.pipe()
         if os.fork() == 0:
@@ -170,8 +169,8 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
             os.write(writer, b"x")
             time.sleep(60)
         os.close(writer)
-        told.append(reader)
-    for reader in told:
+        readers.append(reader)
+    for reader in readers:
         os.read(reader, 1)  # until it holds its share, or is gone
     gone = 0
     for _ in range(20):  # a process shuts its pipe a moment before it is gone
@@ -181,17 +180,17 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
     return 8.0 - gone
 """
     survivors = 0.0
-    with contextlib.suppress(AttemptEnded):  # where the kernel chose to end the attempt itself
-        survivors = measured(limited_box, body)
+    with contextlib.suppress(AttemptEnded):  # the kernel may end the attempt itself
+        survivors = run_body(limited_box, body)
     assert survivors * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
 
 
-OF_PARTS = Limits(seconds_per_call=0.5, seconds_per_attempt=30.0)
+STATEMENT_LIMITS = Limits(seconds_per_call=0.5, seconds_per_attempt=30.0)
 BELOW = "def below():\n    return 1.0\n"
 
 
-def load_source(box: Box, source: str, limits: Limits = OF_PARTS, **options: Any) -> Loaded:
-    """Load the source, and call its function `below` if it has one."""
+def load_source(box: Box, source: str, limits: Limits = STATEMENT_LIMITS, **options: Any) -> Loaded:
+    """Load the source as an attempt, and call its function `below` if it has one."""
     process = load(box, limits, Load(source, "a.py", **options))
     if BELOW in source:
         reply = process.connection.ask(Call("below"), 5.0)
@@ -201,6 +200,7 @@ def load_source(box: Box, source: str, limits: Limits = OF_PARTS, **options: Any
 
 
 def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
+    """Return the line of each statement that did not complete, and how it ended its process."""
     return [(statement.line, statement.ended) for statement in process.stopped]
 
 
@@ -211,7 +211,7 @@ DEAF_LOOP = (
 
 
 @pytest.mark.parametrize(
-    ("part", "ended"),
+    ("statement_source", "ended"),
     [
         ("import time; time.sleep(60)", End.TIMEOUT),
         (DEAF_LOOP, End.TIMEOUT),
@@ -220,22 +220,22 @@ DEAF_LOOP = (
         ("import ctypes; ctypes.string_at(0)", End.CRASHED),
     ],
 )
-def test_the_lines_below_a_part_that_ends_the_process_run(box, part, ended):
-    assert ends_of(load_source(box, f"above = 1\n{part}\n{BELOW}")) == [(2, ended)]
+def test_statements_after_one_that_ends_the_process_still_run(box, statement_source, ended):
+    assert ends_of(load_source(box, f"above = 1\n{statement_source}\n{BELOW}")) == [(2, ended)]
 
 
-def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(
+def test_statements_that_end_the_process_are_skipped_and_reported(
     box,
 ):
     source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
     process = load_source(box, source)
     assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
     assert process.skipped == (1, 3)
-    again = load_source(box, source, skipped=process.skipped)
-    assert ends_of(again) == [(3, None), (7, None)], "left out at once"
+    reloaded = load_source(box, source, skipped=process.skipped)
+    assert ends_of(reloaded) == [(3, None), (7, None)], "both are skipped from the start"
 
 
-def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box):
+def test_slow_statements_take_at_most_twice_the_time_of_a_call(box):
     source = "import time\n" + "time.sleep(60)\n" * 3
     process = load_source(box, source, Limits(seconds_per_call=2.0))
     assert [statement.seconds for statement in process.stopped] == [1.0, 0.5, 0.5]
@@ -254,33 +254,36 @@ for fd in range(64, 70):
 @pytest.mark.parametrize(
     ("source", "limits", "end"),
     [
-        ("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1), OF_PARTS, End.CRASHED),
+        ("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1), STATEMENT_LIMITS, End.CRASHED),
         (
             "import time\n" + "time.sleep(60)\n" * 5,
             Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
             End.TIMEOUT,
         ),
-        (WRITES_AN_ANSWER, OF_PARTS, End.BAD_REPLY),
+        (WRITES_AN_ANSWER, STATEMENT_LIMITS, End.BAD_REPLY),
     ],
     ids=["many parts end the process", "its time is up", "it answers in the judge's place"],
 )
-def test_of_a_file_no_further_part_is_tried(box, source, limits, end):
+def test_loading_gives_up_after_too_many_failures(box, source, limits, end):
     with pytest.raises(AttemptEnded) as caught:
         load_source(box, source + BELOW, limits)
     assert caught.value.end is end
 
 
-def test_all_that_its_processes_take_is_paid_for(box):
+def test_time_and_replies_of_all_processes_are_added_up(box):
     spent = Spent()
     process = load(
-        box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent
+        box,
+        STATEMENT_LIMITS,
+        Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"),
+        spent=spent,
     )
     process.connection.close()
-    assert spent.seconds > 0.85  # three of them slept
+    assert spent.seconds > 0.85  # three processes slept for 0.3 s
     assert spent.received > 0
-    spent.received = ALL_REPLIES * OF_PARTS.reply_mib << 20
+    spent.received = ALL_REPLIES * STATEMENT_LIMITS.reply_mib << 20
     with pytest.raises(AttemptEnded, match=r"all its answers together are larger than 128 MiB\."):
-        load(box, OF_PARTS, Load("x = 1\n", "a.py"), spent=spent)
+        load(box, STATEMENT_LIMITS, Load("x = 1\n", "a.py"), spent=spent)
 
 
 LINES = {
@@ -297,18 +300,18 @@ LINES = {
     LINES.items(),
     ids=["the line at which a part begins", "no line beyond the file"],
 )
-def test_an_exception_of_a_part_is_told_with(box, source, lines):
+def test_a_statement_that_raises_is_reported_with_its_lines(box, source, lines):
     process = load_source(box, source)
     assert [(statement.line, statement.raised.line) for statement in process.stopped] == lines
 
 
-def test_text_that_is_not_python_raises_and_runs_nothing(box):
+def test_no_statement_of_a_file_with_a_syntax_error_runs(box):
     process = load_source(box, "import os\nos._exit(1)\ndef (:\n")
     assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
 
 
-OF_TIME = Limits(memory_mib=512)
-BUSY, SECONDS = 8, 1.0
+TIME_LIMITS = Limits(memory_mib=512)
+BUSY_PROCESSES, SECONDS = 8, 1.0
 RUNS = """
 def runs(seconds):
     start = time.process_time()
@@ -316,7 +319,7 @@ def runs(seconds):
         sum(range(1000))
     return 1.0
 """
-WORKS = f"""
+BUSY_ATTEMPT = f"""
 import os, threading, time, torch
 {RUNS}
 def sleeps(seconds):
@@ -346,13 +349,15 @@ needs_schedstat = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    """A box on one CPU, beside eight busy processes in sessions of their own, as attempts are."""
+    """Yield a box that shares one CPU with eight busy processes, each in its own session."""
     all_cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(all_cpus)})
     command = [sys.executable, "-c", "while True: pass"]
     try:
-        with open_box(Level.NAMESPACES, OF_TIME, tmp_path_factory.mktemp("hidden")) as opened:
-            busy = [subprocess.Popen(command, start_new_session=True) for _ in range(BUSY)]
+        with open_box(Level.NAMESPACES, TIME_LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+            busy = [
+                subprocess.Popen(command, start_new_session=True) for _ in range(BUSY_PROCESSES)
+            ]
             try:
                 yield opened
             finally:
@@ -365,15 +370,15 @@ def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
 
 @pytest.fixture
 def busy_attempt(busy_box: Box) -> Iterator[Connection]:
-    attempt = busy_box.attempt(OF_TIME)
-    attempt.ask(Load(WORKS, "attempt.py"), 20.0)
+    attempt = busy_box.attempt(TIME_LIMITS)
+    attempt.ask(Load(BUSY_ATTEMPT, "attempt.py"), 20.0)
     attempt.spent.seconds = 0.0
     yield attempt
     attempt.close()
 
 
 @pytest.mark.parametrize(
-    ("waited", "ran", "own"),
+    ("waiting_seconds", "running_seconds", "own_seconds_expected"),
     [(3.0, 1.0, 1.0), (0.0, 0.5, 4.0), (3.0, 2.5, 2.5), (3.5, 9.0, 4.0), (None, 1.0, 4.0)],
     ids=[
         "the time that it waited for a processor does not count",
@@ -383,20 +388,24 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
         "all of it counts if the kernel keeps no record",
     ],
 )
-def test_of_four_seconds_so_many_are_its_own(tmp_path, waited, ran, own):
+def test_time_of_waiting_for_a_processor_does_not_count(
+    tmp_path, waiting_seconds, running_seconds, own_seconds_expected
+):
     schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"
     ticks = os.sysconf("SC_CLK_TCK")
     schedstat.write_text("7 1000000000 3")
     stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} 0 0 0 20")
     time = connection.OwnTime([os.open(path, os.O_RDONLY) for path in (schedstat, stat)])
-    schedstat.write_text("" if waited is None else f"8 {10**9 + int(waited * 1e9)} 4")
-    stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} {int(ran * ticks)} 0 0 20")
-    assert time.own_seconds(4.0) == pytest.approx(own)
+    schedstat.write_text(
+        "" if waiting_seconds is None else f"8 {10**9 + int(waiting_seconds * 1e9)} 4"
+    )
+    stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} {int(running_seconds * ticks)} 0 0 20")
+    assert time.own_seconds(4.0) == pytest.approx(own_seconds_expected)
     time.close()
 
 
 @needs_schedstat
-def test_no_file_of_the_kernel_stays_open_if_the_other_is_missing(
+def test_time_files_are_closed_if_one_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     open_file, opened = os.open, list[int]()
@@ -414,14 +423,14 @@ def test_no_file_of_the_kernel_stays_open_if_the_other_is_missing(
 
 
 @needs_schedstat
-def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt):
-    """It runs for a third of its time, and by the clock on the wall for longer than that."""
+def test_a_call_has_its_full_time_beside_eight_busy_processes(busy_attempt):
+    """The call computes for a third of its limit, which takes much longer on a wall clock."""
     assert busy_attempt.ask(Call("runs", (SECONDS / 3,)), SECONDS).raised is None
     assert 0.3 * SECONDS < busy_attempt.spent.seconds < SECONDS
 
 
 @needs_schedstat
-def test_the_same_code_has_the_same_points_there(tiny, running_mean, busy_box):
+def test_a_slow_correct_attempt_has_full_marks_on_a_busy_cpu(tiny, running_mean, busy_box):
     slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
     limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
     course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
@@ -432,7 +441,7 @@ def test_the_same_code_has_the_same_points_there(tiny, running_mean, busy_box):
 
 @needs_schedstat
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message_pattern"),
     [
         (Call("sleeps", (60.0,)), "within 1 seconds: is there an endless loop"),
         (Call("spins"), "within [13] seconds"),
@@ -441,8 +450,8 @@ def test_the_same_code_has_the_same_points_there(tiny, running_mean, busy_box):
     ],
     ids=["it sleeps", "it runs", "its own threads keep it waiting", "its own children do"],
 )
-def test_no_attempt_has_more_than_its_time(monkeypatch, busy_attempt, call, says):
+def test_no_attempt_runs_longer_than_its_limit(monkeypatch, busy_attempt, call, message_pattern):
     monkeypatch.setattr(connection, "WALL", 3)
-    with pytest.raises(AttemptEnded, match=says) as caught:
+    with pytest.raises(AttemptEnded, match=message_pattern) as caught:
         busy_attempt.ask(call, SECONDS)
     assert caught.value.end is End.TIMEOUT

@@ -1,4 +1,7 @@
-"""Internal: only a `NamespaceBox` takes a file of ours. What an attempt inherits, and marks."""
+"""Internal: only a `NamespaceBox` accepts a file of the test. Attempts leave nothing to each other.
+
+Neither in files that the box's uid owns, nor in what they inherit: descriptors, memory, processes.
+"""
 
 import os
 import resource
@@ -88,17 +91,17 @@ def core():
     return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, \
 0, 0, 0)])
 """
-CHARACTERS, PIPE = 0o020000, 0o010000
+CHARACTER_DEVICE, PIPE = 0o020000, 0o010000
 
 
 @pytest.fixture(scope="module")
 def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
-    """A box with a file that its uid owns. A test that breaks it leaves a new one to the next."""
+    """Yield a box with a file that its uid owns. If a test kills the box, the box restarts itself."""
     path = tmp_path_factory.mktemp("library") / "owned"
     path.write_text("a file of a library")
     if (uid := uid_for_box()) is not None:
         os.chown(path, uid, uid)
-    hidden = tmp_path_factory.mktemp("bound") / "hidden"  # it is empty in the box
+    hidden = tmp_path_factory.mktemp("bound") / "hidden"  # the box shows it as an empty folder
     hidden.mkdir()
     hidden.parent.chmod(0o755)
     equipment = Equipment((), (Bind(str(path), OWNED), Bind(str(hidden.parent), "/box/bound")), ())
@@ -110,7 +113,7 @@ def answer_in_box(own_box: NamespaceBox, name: str, *args: int) -> object:
     return value_of(own_box, LIMITS, SOURCE, *args, name=name, seconds=30.0)
 
 
-def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box):
+def test_an_attempt_cannot_mark_a_file_that_its_uid_owns(own_box):
     assert answer_in_box(own_box, "owns") == 1.0
     assert answer_in_box(own_box, "marked") == 0.0
 
@@ -119,56 +122,60 @@ def test_nothing_is_left_on_a_file_that_its_uid_owns(own_box):
     os.geteuid() != 0,
     reason="an ordinary user may own the libraries, and the box has that user's uid",
 )
-def test_no_other_file_belongs_to_a_box_that_root_opens(own_box):
+def test_the_uid_of_a_box_owns_no_other_file(own_box):
     assert answer_in_box(own_box, "files_of_its_own") == 0.0
 
 
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(own_box):
+def test_an_attempt_can_write_to_seven_paths(own_box):
     assert answer_in_box(own_box, "may_write") == 7.0
 
 
-def test_the_null_device_and_two_pipes_are_open_and_no_socket(own_box):
-    null_devices = [[number, CHARACTERS] for number in (0, 1, 2)]
+def test_an_attempt_inherits_only_null_devices_and_two_pipes(own_box):
+    null_devices = [[number, CHARACTER_DEVICE] for number in (0, 1, 2)]
     assert answer_in_box(own_box, "opened") == [*null_devices, [64, PIPE], [65, PIPE]]
 
 
-def test_flags_that_one_attempt_sets_are_not_the_next_ones(own_box):
+def test_flags_of_descriptors_do_not_reach_the_next_attempt(own_box):
     flags = answer_in_box(own_box, "flags", os.O_APPEND | os.O_NONBLOCK)
     assert answer_in_box(own_box, "flags", 0) == flags
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
-def test_no_mapping_is_shared_and_writable(own_box):
+def test_no_memory_mapping_is_shared_and_writable(own_box):
     warm = process_and_descendants(own_box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     assert [line for line in maps.splitlines() if line.split()[1][1::2] == "ws"] == []
 
 
-def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(own_box):
+def test_an_attempt_cannot_dump_a_core(own_box):
     """The core limit is 1, because a handler in the core pattern gets a core at limit 0."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
-    assert answer_in_box(own_box, "core") == [most, most, 0]  # and the process is not dumpable
+    core_limit = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
+    assert answer_in_box(own_box, "core") == [
+        core_limit,
+        core_limit,
+        0,
+    ]  # and the process is not dumpable
 
 
-PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
+PROCESSES = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
 
 
-@pytest.mark.parametrize("victim", PARTS)
-def test_all_of_a_box_ends_when_a_part_is_killed(own_box, victim):
-    family, cgroup = process_and_descendants(own_box._reaper.pid), own_box._cgroup
-    assert len(family) == len(PARTS)
-    os.kill(family[PARTS.index(victim)], signal.SIGKILL)
-    while any(parent_of(pid) for pid in family):
+@pytest.mark.parametrize("victim", PROCESSES)
+def test_all_processes_of_a_box_end_when_one_is_killed(own_box, victim):
+    box_pids, cgroup = process_and_descendants(own_box._reaper.pid), own_box._cgroup
+    assert len(box_pids) == len(PROCESSES)
+    os.kill(box_pids[PROCESSES.index(victim)], signal.SIGKILL)
+    while any(parent_of(pid) for pid in box_pids):
         time.sleep(0.01)
     own_box.attempt(LIMITS).close()
     assert len(process_and_descendants(own_box._reaper.pid)) == 4
     assert not any(folder.exists() for folder in cgroup.folders)
 
 
-def test_a_reaper_waits_for_the_judge_alone(own_box):
-    """Ctrl-C and a polite end reach all processes; the reaper still has a cgroup to remove."""
+def test_a_reaper_ends_only_with_the_judge(own_box):
+    """Ctrl-C and SIGTERM reach all processes, but the reaper must still remove a cgroup."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         own_box._reaper.send_signal(number)
     own_box.attempt(LIMITS).close()
@@ -176,19 +183,25 @@ def test_a_reaper_waits_for_the_judge_alone(own_box):
     assert os.getsid(own_box._reaper.pid) == own_box._reaper.pid
 
 
-def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_path, monkeypatch):
-    """Folders of the test's own stand for cgroups, which only some users can make."""
+def test_empty_cgroups_of_ended_judges_are_removed(tmp_path, monkeypatch):
+    """Ordinary folders stand in for cgroups, which only some users can make."""
     monkeypatch.setattr(host_processes, "ROOT", tmp_path)
-    gone = subprocess.Popen(["true"])
-    # ended, and not waited for: init may take its time
-    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
-    numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
-    empty, full, alive = (tmp_path / "memory" / f"manyheads-{suffix}" for suffix in numbers)
-    for folder in (empty, full / "child", alive):
+    ended_judge = subprocess.Popen(["true"])
+    # it has ended but stays a zombie, so its pid cannot be used again
+    os.waitid(os.P_PID, ended_judge.pid, os.WEXITED | os.WNOWAIT)
+    numbers = f"{ended_judge.pid}-1", f"{ended_judge.pid}-2", f"{os.getpid()}-3"
+    empty_folder, used_folder, own_folder = (
+        tmp_path / "memory" / f"manyheads-{suffix}" for suffix in numbers
+    )
+    for folder in (empty_folder, used_folder / "child", own_folder):
         folder.mkdir(parents=True)
     host_processes.remove_abandoned()
-    gone.wait()
-    assert [folder.exists() for folder in (empty, full, alive)] == [False, True, True]
+    ended_judge.wait()
+    assert [folder.exists() for folder in (empty_folder, used_folder, own_folder)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:
@@ -197,8 +210,8 @@ def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:
 
 
 @pytest.fixture
-def stopped(own_box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
-    """A supervisor that is stopped, as if the kernel took its time, and an attempt to be ended."""
+def stopped_supervisor(own_box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Return the pids of a stopped supervisor, and of an attempt that it therefore cannot end."""
     monkeypatch.setattr(connection, "GRACE", 0.0)
     attempt = own_box.attempt(LIMITS)
     attempt.ask(Load("", "attempt.py"), 20.0)
@@ -209,22 +222,25 @@ def stopped(own_box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> tuple[int
 
 
 def assert_answers(own_box: NamespaceBox) -> None:
+    """Check that a new attempt in the box answers a call."""
     attempt = own_box.attempt(LIMITS)
     assert attempt.ask(Load("def f(): return 1.0", "attempt.py"), 20.0).raised is None
     assert attempt.ask(Call("f"), 20.0).raised is None
     attempt.close()
 
 
-def test_the_next_attempt_waits_for_the_end_of_the_last(own_box, stopped):
-    supervisor, attempt_pid = stopped
+def test_the_next_attempt_waits_until_the_last_has_ended(own_box, stopped_supervisor):
+    supervisor, attempt_pid = stopped_supervisor
     assert parent_of(attempt_pid)
     threading.Timer(0.5, os.kill, (supervisor, signal.SIGCONT)).start()
     assert_answers(own_box)
     assert not parent_of(attempt_pid)
-    assert supervisor_and_attempts(own_box)[0] == supervisor, "the box was replaced without need"
+    assert supervisor_and_attempts(own_box)[0] == supervisor, "the box need not be replaced"
 
 
-def test_a_box_whose_attempt_never_ends_is_replaced(own_box, stopped, monkeypatch):
+def test_a_box_with_an_attempt_that_does_not_end_is_replaced(
+    own_box, stopped_supervisor, monkeypatch
+):
     monkeypatch.setattr(zygote_box, "SLOW_END_SECONDS", 0.1)
     assert_answers(own_box)
-    assert supervisor_and_attempts(own_box)[0] != stopped[0]
+    assert supervisor_and_attempts(own_box)[0] != stopped_supervisor[0]

@@ -1,6 +1,6 @@
-"""Several returned tensors, of which a call goes on, are graded and shown like one.
+"""Exercises that return several tensors and pass some to the next call are graded and shown.
 
-Of the course that is kv_cache, which returns a pair and is handed back a part of it.
+The course has one: kv_cache returns a pair (y, cache), and the next call gets the cache.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ RETURNED = "return self.proj(y), (k, v)"
 PAIR = "a pair (y, cache) was expected"
 
 
-def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides):
+def test_a_list_and_a_cache_of_any_type_are_accepted(sides):
     result = sides.grade_attempt("kv_cache", {RETURNED: "return [self.proj(y), {0: k, 1: v}]"})
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
@@ -50,18 +50,18 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides):
         ),
     ],
 )
-def test_another_structure_gets_one_sentence(sides, returned, sentence):
+def test_the_evidence_names_a_wrong_structure(sides, returned, sentence):
     result = sides.grade_attempt("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
 
 
-def test_a_cache_that_is_ignored_is_named(sides):
+def test_an_ignored_cache_is_diagnosed(sides):
     ignored = {"B, T, C = x.shape": "cache = None\n        B, T, C = x.shape"}
     assert named_misconceptions(sides.grade_attempt("kv_cache", ignored)) == ["cache_ignored"]
 
 
 @pytest.mark.recorded
-def test_sequences_are_recorded_with_their_judged_parts_alone(sides):
+def test_only_the_judged_parts_of_sequences_are_recorded(sides):
     recorded = read(sides.exercise("kv_cache").fingerprints)
     chunks = [
         recorded.expected_reply(i).outputs
@@ -70,25 +70,25 @@ def test_sequences_are_recorded_with_their_judged_parts_alone(sides):
     ]
     assert any(output.projections for outputs in chunks for output in outputs[::2])
     assert not any(output.projections for outputs in chunks for output in outputs[1::2]), (
-        "a cache is the attempt's own"
+        "the content of a cache is up to the attempt"
     )
 
 
-def test_a_part_may_be_none():
+def test_an_expected_part_may_be_none():
     forms = {"spread": Form("tuple", ("mean", "spread"), (Form(), Form()))}
     x = torch.ones(3, 1)
 
     def ask(function: Callable[[torch.Tensor], object]) -> object:
         return Implementation(LocalRunner({"spread": function}), forms=forms).call("spread", x)
 
-    nothing, something = (
+    spread_none, spread_tensor = (
         ask(lambda x, spread=spread: (x.mean(-1), spread)) for spread in (None, torch.zeros(3))
     )
-    assert_matches(nothing, nothing)
+    assert_matches(spread_none, spread_none)
     with pytest.raises(CheckFailed, match="spread should be None; yours is a tensor"):
-        assert_matches(something, nothing)
+        assert_matches(spread_tensor, spread_none)
     with pytest.raises(CheckFailed, match="spread should be a tensor; yours is None"):
-        assert_matches(nothing, something)
+        assert_matches(spread_none, spread_tensor)
 
 
 LYING = """\
@@ -112,7 +112,7 @@ class CachedSelfAttention"""
 
 
 @pytest.mark.parametrize(
-    ("returned", "says"),
+    ("returned", "expected_text"),
     [
         ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
         ("Pretends()", "yours returned an object of another type"),
@@ -122,12 +122,13 @@ class CachedSelfAttention"""
         ("(x, torch.ones(1 << 33))", "more memory was asked for"),
     ],
 )
-def test_a_structure_that_lies_or_is_too_large_earns_nothing(sides, returned, says):
+def test_a_deceptive_or_too_large_structure_earns_nothing(sides, returned, expected_text):
     result = sides.grade_attempt(
         "kv_cache", {"class CachedSelfAttention": LYING, RETURNED: f"return {returned}"}
     )
     evidence = " ".join(check.evidence for check in result.checks)
-    assert says in evidence
+    assert expected_text in evidence
+    # the name of a type is chosen by the attempt, so it could carry a message
     assert "secret" not in evidence
     assert result.score == 0
     assert {check.outcome for check in result.checks} <= {"failed", "error", "crashed"}
@@ -137,7 +138,7 @@ OTHER_TYPE = "an object of another type"
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "description"),
     [
         ("tuple of 57", OTHER_TYPE),
         ("list of \U0001d7d7", OTHER_TYPE),
@@ -149,24 +150,28 @@ OTHER_TYPE = "an object of another type"
         ("strided complex64 tensor", "a strided complex64 tensor"),
     ],
 )
-def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(kind, told):
-    assert kind_name(kind) == told
+def test_only_known_type_names_are_shown(kind, description):
+    assert kind_name(kind) == description
 
 
 @pytest.mark.parametrize(
     "tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"]
 )
-def test_an_answer_without_a_dtype_cannot_name_one(tensor):
+def test_an_answer_that_is_no_tensor_has_no_dtype(tensor):
     answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
     with pytest.raises(CheckFailed, match=f"a tensor was expected; yours returned {OTHER_TYPE}"):
         assert answer.dtype
 
 
-Shown = list[tuple[Example, Traced, Explained]]
+ExplainedExamples = list[tuple[Example, Traced, Explained]]
 
 
-def show(repository: Path, box: Box, returned: str) -> Shown:
-    """Return each example of kv_cache, for an attempt that returns this."""
+def explain_examples(repository: Path, box: Box, returned: str) -> ExplainedExamples:
+    """Return each example of kv_cache with its trace and explanation.
+
+    Args:
+        returned: the expression that the attempt returns.
+    """
     course = load_course(repository)
     kv_cache = next(exercise for exercise in course.exercises if exercise.id == "kv_cache")
     solution = kv_cache.solution.read_text(encoding="utf-8")
@@ -180,15 +185,15 @@ def show(repository: Path, box: Box, returned: str) -> Shown:
 
 
 @pytest.mark.recorded
-def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(repository, box):
-    alone, *_, (example, traced, several) = show(
+def test_a_sequence_is_one_example_with_a_picture_of_every_call(repository, box):
+    first_example, *_, (example, traced, sequence_explanation) = explain_examples(
         repository, box, "(self.proj(y), (k[:, :, :0], v[:, :, :0]))"
     )
-    assert alone[2].returned == "returns y (B, T, C): the right numbers"
-    assert ", then (x, cache)" in several.title
-    assert "y of call 1 (B, T, C): the right numbers" in several.returned
-    assert "y of call 2" in several.returned
-    assert not several.is_right
+    assert first_example[2].returned == "returns y (B, T, C): the right numbers"
+    assert ", then (x, cache)" in sequence_explanation.title
+    assert "y of call 1 (B, T, C): the right numbers" in sequence_explanation.returned
+    assert "y of call 2" in sequence_explanation.returned
+    assert not sequence_explanation.is_right
     first, second = [
         picture for picture in pictures_of(example, traced) if "y of call" in picture.title
     ]
@@ -197,8 +202,8 @@ def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(reposi
 
 
 @pytest.mark.recorded
-def test_another_structure_is_shown(repository, box):
-    example, traced, explanation = show(repository, box, "self.proj(y)")[0]
+def test_the_page_explains_a_wrong_structure(repository, box):
+    example, traced, explanation = explain_examples(repository, box, "self.proj(y)")[0]
     sentence = "a pair (y, cache) was expected; yours returned a tensor alone"
     assert explanation.returned == f"returns something else: {sentence}"
     assert pictures_of(example, traced)[-1].caption.endswith(": y: yours is no tensor")

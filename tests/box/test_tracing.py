@@ -321,12 +321,12 @@ COMPUTATIONS = {
 @pytest.mark.parametrize("compute", COMPUTATIONS.values(), ids=COMPUTATIONS)
 def test_watching_a_call_does_not_change_its_output(monkeypatch, compute):
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # as in every box
-    plain, is_recorded = (
+    unwatched, watched = (
         run_watched(compute, watch=watch).outputs[0].tensor for watch in (False, True)
     )
-    assert plain is not None
-    assert torch.equal(plain, is_recorded)
-    assert "__new__" not in vars(Tensor), "a tensor is made as before"
+    assert unwatched is not None
+    assert torch.equal(unwatched, watched)
+    assert "__new__" not in vars(Tensor), "the patch of Tensor is removed after the call"
 
 
 def call_own_kernel(x: Tensor) -> Tensor:

@@ -323,7 +323,7 @@ class TooManyCalls(BaseException):
 
 
 def count_calls(analyse: Callable[[], object], most: int) -> int:
-    """Return how many Python calls a function makes; after `most` calls, end it with TooManyCalls."""
+    """Return how many Python calls a function makes. TooManyCalls ends it after `most` calls."""
     counter = count()
     last = 0
 
