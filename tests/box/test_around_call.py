@@ -114,10 +114,10 @@ SELF_CONTAINING_LIST.append(SELF_CONTAINING_LIST)
 EQUIVALENT_MODULES = {
     "other random weights": (Layer(), Layer()),
     "equal tuples": (Layer(held=(1, "a", torch.half)), Layer(held=(1, "a", torch.half))),
-    "an attribute more": (Layer(size="small"), Layer()),
+    "one more attribute": (Layer(size="small"), Layer()),
     "in eval mode": (Layer().eval(), Layer()),
-    "of a class below": (Child(), Layer()),
-    "of a class below that makes this size": (Small(), Layer()),
+    "of a subclass": (Child(), Layer()),
+    "of a subclass that makes this size": (Small(), Layer()),
     "objects without attributes": (Layer(held=Holder()), Layer(held=Holder())),
     "lambdas, which cannot be compared": (Layer(held=lambda x: 2 * x), Layer(held=lambda x: x)),
     "lists that hold themselves": (
@@ -135,7 +135,7 @@ DIFFERENT_MODULES = {
     "another class": (nn.Linear(4, 4), Layer()),
     "a forward of its own": (Layer(forward=lambda x: x), Layer()),
     "a twin of a class below, which may compute something else": (Layer(), Child()),
-    "a twin with more": (Layer(), Layer(more=1)),
+    "a twin with one more attribute": (Layer(), Layer(more=1)),
     "dataclasses of other numbers": (Layer(held=Config(2)), Layer(held=Config(4))),
     "objects of two classes": (Layer(held=Holder()), Layer(held=Config(2))),
 }

@@ -71,7 +71,9 @@ def test_the_canary_finds_a_course_file_in_a_bound_folder(monkeypatch, folder_ou
             planted.unlink()
 
 
-@pytest.mark.parametrize("bind_target", ["", "/box/given"], ids=["where it stands", "elsewhere"])
+@pytest.mark.parametrize(
+    "bind_target", ["", "/box/given"], ids=["at its own path", "at another path"]
+)
 def test_the_canary_finds_a_bound_course_and_a_writable_folder(
     monkeypatch, folder_outside_tmp, bind_target
 ):

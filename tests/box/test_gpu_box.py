@@ -44,8 +44,8 @@ Machine = Callable[..., Places]
 def machine(tmp_path: Path) -> Machine:
     """Return a function that makes the folders and files of a GPU driver.
 
-    Its arguments: the number of device files (gpus), how many of them /proc describes (told), and
-    the paths of libcuda in the linker's cache (cache) and in the usual folder (usual).
+    Its arguments: the number of device files (gpus), how many of them /proc describes, the path of
+    libcuda in the linker's cache (cache), and the folder where it usually is (usual).
     """
 
     def make(
@@ -162,12 +162,14 @@ def gpu_equipment(driver: Driver, gpu: int = 0) -> Equipment:
 
 FIRST, SECOND = UUIDS
 BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
+# How many GPUs /proc describes; CUDA_VISIBLE_DEVICES outside the box; the index of the box's GPU;
+# device files in the box; CUDA_VISIBLE_DEVICES in the box.
 CHOICES = {
-    "of two it gets its own": (2, "", 0, BOTH[:1], FIRST),
-    "the other gets the other": (2, "", 1, BOTH[1:], SECOND),
-    "one that the driver does not describe is given by its number": (0, "", 0, BOTH, "0"),
-    "which one a number chooses, CUDA decides": (2, "1", 0, BOTH, "1"),
-    "one that is chosen by its name": (2, SECOND[:8], 0, BOTH[1:], SECOND),
+    "the first of two GPUs": (2, "", 0, BOTH[:1], FIRST),
+    "the second of two GPUs": (2, "", 1, BOTH[1:], SECOND),
+    "a GPU that the driver does not describe": (0, "", 0, BOTH, "0"),
+    "a GPU chosen by its number": (2, "1", 0, BOTH, "1"),
+    "a GPU chosen by its name": (2, SECOND[:8], 0, BOTH[1:], SECOND),
     "a text that chooses nothing": (2, "$(id) x", 0, BOTH, "0"),
 }
 
@@ -312,7 +314,8 @@ def evaluate_in_box(box: Box, limits: Limits, expression: str) -> object:
 
 
 ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
-EXPRESSIONS_AND_RESULTS = {  # an expression, and its results in a box for a GPU and in a box for a CPU
+# An expression, and its results in a box for a GPU and in a box for a CPU.
+EXPRESSIONS_AND_RESULTS = {
     "its device file": (
         "open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)",
         1.0,
@@ -407,11 +410,8 @@ def test_a_box_for_a_gpu_differs_only_by_its_equipment(tmp_path):
         library.target,
         *(name for bind in files for name in (bind.source, bind.target)),
     ]
-    assert [a for a in with_gpu if a not in without_gpu] == [
-        *added,
-        "CUDA_VISIBLE_DEVICES",
-        "GPU-1",
-    ]
+    expected = [*added, "CUDA_VISIBLE_DEVICES", "GPU-1"]
+    assert [a for a in with_gpu if a not in without_gpu] == expected
     # one bind of a library, two of devices, one variable: an option and two values each
     assert len(with_gpu) == len(without_gpu) + 3 + 6 + 3
     # after /dev/shm, /dev becomes read-only

@@ -152,7 +152,7 @@ def test_an_attempt_ends_at_its_time_limit(limited_box, body, limits, end):
 
 
 def test_all_processes_of_an_attempt_share_one_memory_limit(limited_box):
-    """Eight children take 300 MiB each: less than each one's rlimit, together more than the cgroup."""
+    """Eight children take 300 MiB each: less than the rlimit, but together more than the cgroup."""
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
@@ -388,7 +388,7 @@ def busy_attempt(busy_box: Box) -> Iterator[Connection]:
         "all of it counts if the kernel keeps no record",
     ],
 )
-def test_time_of_waiting_for_a_processor_does_not_count(
+def test_which_of_four_seconds_count_as_the_attempts_own(
     tmp_path, waiting_seconds, running_seconds, own_seconds_expected
 ):
     schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"

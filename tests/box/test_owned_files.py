@@ -96,7 +96,7 @@ CHARACTER_DEVICE, PIPE = 0o020000, 0o010000
 
 @pytest.fixture(scope="module")
 def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
-    """Yield a box with a file that its uid owns. If a test kills the box, the box restarts itself."""
+    """Yield a box with a file that its uid owns. A box that a test kills starts again by itself."""
     path = tmp_path_factory.mktemp("library") / "owned"
     path.write_text("a file of a library")
     if (uid := uid_for_box()) is not None:
@@ -127,6 +127,7 @@ def test_the_uid_of_a_box_owns_no_other_file(own_box):
 
 
 def test_an_attempt_can_write_to_seven_paths(own_box):
+    """They are /tmp, /dev/shm and five devices."""
     assert answer_in_box(own_box, "may_write") == 7.0
 
 
@@ -152,11 +153,8 @@ def test_an_attempt_cannot_dump_a_core(own_box):
     """The core limit is 1, because a handler in the core pattern gets a core at limit 0."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     core_limit = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
-    assert answer_in_box(own_box, "core") == [
-        core_limit,
-        core_limit,
-        0,
-    ]  # and the process is not dumpable
+    not_dumpable = 0
+    assert answer_in_box(own_box, "core") == [core_limit, core_limit, not_dumpable]
 
 
 PROCESSES = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
@@ -170,7 +168,7 @@ def test_all_processes_of_a_box_end_when_one_is_killed(own_box, victim):
     while any(parent_of(pid) for pid in box_pids):
         time.sleep(0.01)
     own_box.attempt(LIMITS).close()
-    assert len(process_and_descendants(own_box._reaper.pid)) == 4
+    assert len(process_and_descendants(own_box._reaper.pid)) == len(PROCESSES)
     assert not any(folder.exists() for folder in cgroup.folders)
 
 
@@ -197,11 +195,9 @@ def test_empty_cgroups_of_ended_judges_are_removed(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
     host_processes.remove_abandoned()
     ended_judge.wait()
-    assert [folder.exists() for folder in (empty_folder, used_folder, own_folder)] == [
-        False,
-        True,
-        True,
-    ]
+    assert not empty_folder.exists()
+    assert used_folder.exists()
+    assert own_folder.exists()
 
 
 def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:

@@ -122,12 +122,14 @@ def numbers_of_y(reply: Reply) -> list[float]:
 
 
 STATE = Returned(0, (1,))
+# three further calls: in training mode, in the same mode, and in evaluation mode
 TURNS = (
     FollowUp((ONE,), training=True),
     FollowUp((ONE,)),
     FollowUp((), {"x": ONE}, training=False),
 )
 AGAIN = (FollowUp((ONE, STATE)),)
+# the function or class, the first call, what is looked at, and its expected value
 SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object], object]] = {
     "a step gets what an earlier one returned": (
         Counter(),
@@ -135,13 +137,13 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
         numbers_of_y,
         [4, 5, 5],
     ),
-    "an opaque part is not told": (
+    "an opaque part is not reported": (
         Counter(),
         Call("f", (TWO,), then=AGAIN * 2),
         lambda reply: reply.outputs[1::2],
         (Output(OPAQUE),) * 3,
     ),
-    "an output is told as it was before a later step changed it": (
+    "an output is reported as it was before a later step changed it": (
         keep,
         Call("f", (ONE,), then=AGAIN),
         numbers_of_y,
@@ -159,7 +161,7 @@ SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object
         lambda reply: {name: g.tolist() for name, g in reply.gradients.items()},
         {"args.0": [2, 2], "then.0.args.0": [2]},
     ),
-    "a changed argument of a later step is told by its name": (
+    "a changed argument of a later step is reported by its name": (
         add_in_place,
         Call("f", (ONE,), then=(FollowUp((ONE, "again")),)),
         lambda reply: reply.mutated,
@@ -233,7 +235,7 @@ TRACEBACK = "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 
 VALUE_ERRORS = {
     "half a surrogate pair": r'raise ValueError("caf\udce9")',
     "bytes as a file system reads them": r'import os; raise ValueError(os.fsdecode(b"caf\xe9"))',
-    "2,000 halves": r'raise ValueError("\ud800" * 2000)',
+    "2,000 halves of surrogate pairs": r'raise ValueError("\ud800" * 2000)',
     "a NUL": r'raise ValueError("\0")',
     "ten million characters": 'raise ValueError("é" * 10_000_000)',
     "a __str__ that returns no text": "class E(ValueError):\n    __str__ = lambda self: 7\nraise E",
@@ -257,13 +259,13 @@ VALUE_ERRORS = {
     "a class whose attributes all raise": (
         "class E(ValueError):\n    def __getattribute__(self, name): raise OSError\nraise E"
     ),
-    "a traceback of a line that is none": (
+    "a traceback with a negative line": (
         f"{TRACEBACK % '-5'}raise ValueError('x').with_traceback(tb)"
     ),
-    "a traceback of a line beyond all": (
+    "a traceback with a line beyond the file": (
         f"{TRACEBACK % '2**31 - 1'}raise ValueError('x').with_traceback(tb)"
     ),
-    "a cause that is its own": "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e",
+    "an exception that is its own cause": "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e",
 }
 OTHER_EXCEPTIONS = {
     "ExceptionGroup": 'raise ExceptionGroup("caf\\udce9", [ValueError("x")])',

@@ -1,4 +1,4 @@
-"""The imports of checks and mutants: asserts, edits, and fingerprints of answers."""
+"""Assert functions for checks, edits for mutants, and fingerprints of tensors."""
 
 import resource
 
@@ -27,6 +27,7 @@ ONES = torch.ones(2, 3, dtype=torch.float64)
 
 
 def answer_with(*outputs: Output, **reply: object) -> Answer:
+    """Return an answer with these outputs and other fields of the reply."""
     return Answer(Call("f"), Reply(outputs=outputs, **reply))
 
 
@@ -35,6 +36,7 @@ def tensor_answer(value: torch.Tensor, **reply: object) -> Answer:
 
 
 def error_answer(*types: str) -> Answer:
+    """Return an answer that raised an exception: its type, and then its base classes."""
     return answer_with(raised=Raised(types[0], (*types, "Exception"), "", "call", 7))
 
 
@@ -43,17 +45,18 @@ def error_answer(*types: str) -> Answer:
     [
         pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
         pytest.param(torch.tensor([-INF, 1.0]), torch.tensor([-INF, 1.0]), id="equal infinities"),
-        pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
-        pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
+        pytest.param(torch.zeros(0), torch.zeros(0), id="empty tensors"),
+        pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool equal to a number"),
     ],
 )
-def test_it_matches(actual, expected):
+def test_answers_that_match(actual, expected):
     assert_matches(tensor_answer(actual), expected)
 
 
-def test_evidence_shows_no_expected_value():
+def test_the_evidence_contains_no_expected_value():
     with pytest.raises(CheckFailed) as caught:
         assert_matches(tensor_answer(ONES), ONES * 41.625)
+    # the expected value must stay secret
     assert "41.6" not in str(caught.value)
 
 
@@ -62,7 +65,7 @@ def test_a_difference_is_relative_to_the_largest_expected_value():
 
 
 @pytest.mark.parametrize(
-    ("raised", "also"),
+    ("exception_types", "also"),
     [
         (["ValueError"], ()),
         (["AssertionError"], ()),
@@ -70,29 +73,29 @@ def test_a_difference_is_relative_to_the_largest_expected_value():
         (["RuntimeError"], ("RuntimeError",)),
     ],
 )
-def test_a_refusal_is_a_value_error_or_an_assert_or_an_exception_of_the_check(raised, also):
-    assert_refused(error_answer(*raised), "C = 7", also=also)
+def test_exceptions_that_count_as_a_refusal(exception_types, also):
+    assert_refused(error_answer(*exception_types), "C = 7", also=also)
 
 
 @pytest.mark.parametrize(
-    ("raised", "also"),
+    ("exception_types", "also"),
     [(["RuntimeError"], ()), (["NotImplementedError", "RuntimeError"], ("RuntimeError",))],
 )
-def test_another_exception_is_neither_a_refusal_nor_an_output(raised, also):
+def test_other_exceptions_are_passed_on(exception_types, also):
     with pytest.raises(AttemptRaised):
-        assert_refused(error_answer(*raised), "C = 7", also=also)
+        assert_refused(error_answer(*exception_types), "C = 7", also=also)
     with pytest.raises(AttemptRaised):
-        assert_shape(error_answer(*raised), (1,))
+        assert_shape(error_answer(*exception_types), (1,))
 
 
-def test_an_accepted_argument_is_no_refusal():
+def test_an_accepted_argument_fails_the_check():
     with pytest.raises(CheckFailed, match="C = 7 is accepted in silence") as caught:
         assert_refused(tensor_answer(ONES), "C = 7", suspect="divisibility_unchecked")
     assert caught.value.suspect == "divisibility_unchecked"
 
 
 @cases(
-    ("check", "answers", "says"),
+    ("check", "answers", "message_pattern"),
     {
         "another shape": (
             assert_matches,
@@ -144,8 +147,8 @@ def test_an_accepted_argument_is_no_refusal():
         ),
     },
 )
-def test_it_fails_with_a_sentence_for_the_student(check, answers, says):
-    with pytest.raises(CheckFailed, match=says):
+def test_a_failed_assert_has_a_message_for_the_student(check, answers, message_pattern):
+    with pytest.raises(CheckFailed, match=message_pattern):
         check(*answers)
 
 
@@ -153,7 +156,7 @@ def test_it_fails_with_a_sentence_for_the_student(check, answers, says):
     ("position", "ordinal"),
     [(5, "sixth"), (6, "7th"), (10, "11th"), (20, "21st"), (22, "23rd"), (111, "112th")],
 )
-def test_the_place_of_an_argument_is_an_ordinal_number(position: int, ordinal: str) -> None:
+def test_the_position_of_an_argument_is_an_ordinal_number(position: int, ordinal: str) -> None:
     assert str(label(f"args.{position}")) == f"the {ordinal} argument"
 
 
@@ -161,14 +164,14 @@ LESSON = "# divide by / len(x)\n"
 SOLUTION = "### BEGIN SOLUTION\ny = x / len(x)\n### END SOLUTION\n"
 
 
-def test_an_edit_is_in_the_solution_if_the_lesson_has_the_text_too():
+def test_an_edit_prefers_the_solution_to_the_lesson():
     text = LESSON + SOLUTION
     assert edit("/ len(x)", "").apply(text) == LESSON + SOLUTION.replace(" / len(x)", " ")
     assert edit("divide", "share").apply(text) == text.replace("divide", "share")
 
 
 @pytest.mark.parametrize("source", ["", LESSON * 2, SOLUTION * 2, LESSON + 2 * SOLUTION])
-def test_an_edit_of_a_text_that_is_missing_or_occurs_twice_is_refused(source):
+def test_an_edit_of_missing_or_repeated_text_is_refused(source):
     with pytest.raises(EditError, match="needs it exactly once"):
         edit("/ len(x)", "").apply(source)
 
@@ -181,15 +184,17 @@ def test_only_equal_tensors_have_equal_fingerprints():
     assert masked.extremes != tensor_fingerprint(x).extremes
 
 
-def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size(monkeypatch):
-    monkeypatch.setattr(fingerprint, "_directions", None)  # no directions are drawn for it
+def test_the_fingerprint_of_a_too_large_tensor_is_its_size(monkeypatch):
+    # random directions are drawn only for smaller tensors
+    monkeypatch.setattr(fingerprint, "_directions", None)
     large, larger = (torch.zeros(LARGEST + n, dtype=torch.uint8) for n in (1, 2))
     assert tensor_fingerprint(large) == tensor_fingerprint(large + 1)
     assert tensor_fingerprint(large) != tensor_fingerprint(larger)
 
 
-def test_nothing_is_kept_for_sizes_that_a_student_chooses():
+def test_fingerprints_of_many_sizes_do_not_fill_memory():
     peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for length in range(LARGEST - 10, LARGEST):  # 32 MiB of directions each
+    for length in range(LARGEST - 10, LARGEST):  # each length takes 32 MiB of directions
         tensor_fingerprint(torch.zeros(length))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before < 200 << 10  # KiB
+    growth_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before
+    assert growth_kib < 200 << 10  # 200 MiB

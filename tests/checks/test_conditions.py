@@ -1,4 +1,7 @@
-"""The conditions that a function weighs its arguments, on known weights."""
+"""The preconditions of attention checks: does a function weigh its values at all?
+
+"unmet" is the message of a failed precondition, and "" means that it is met.
+"""
 
 import pytest
 import torch
@@ -10,21 +13,23 @@ QUERIES, KEYS = 5, 4
 
 
 def answers(weigh) -> Tensor:
-    """Return the answers to six variants of one text.
+    """Return the outputs for six variants of one input.
 
-    A value is raised at neither, the first or the second of two keys, before and after these keys
-    change places.
+    One of the first two values is raised, or neither; the first two keys are in order, or swapped.
+
+    Args:
+        weigh: a function from scores (queries, keys) to attention weights.
     """
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(QUERIES, KEYS, generator=generator, dtype=torch.float64)
     values = torch.randn(KEYS, 3, generator=generator, dtype=torch.float64)
-    texts = []
+    answers_of_texts = []
     for table in (scores, scores[:, [1, 0, *range(2, KEYS)]]):
         for raised in ([], [0], [1]):
             raised_values = values.clone()
             raised_values[raised] += 1.0
-            texts.append(weigh(table) @ raised_values)
-    return torch.stack(texts)
+            answers_of_texts.append(weigh(table) @ raised_values)
+    return torch.stack(answers_of_texts)
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -38,11 +43,16 @@ def even(scores: Tensor) -> Tensor:
 EXPECTED, EVEN = answers(softmax), answers(even)
 
 
-def unmet(*texts: Tensor, hidden_rows: tuple[int, ...] = ()) -> str:
-    """Return the message about the answers to these texts, or "" if the condition is met."""
+def message_for(*answers_of_texts: Tensor, hidden_rows: tuple[int, ...] = ()) -> str:
+    """Return "unmet" if these answers do not meet the precondition, otherwise "".
+
+    Args:
+        answers_of_texts: the answers for each magnitude of the scores.
+        hidden_rows: queries that the call itself changes, which are not judged.
+    """
     left_out = LeftOut(rows=hidden_rows)
     return first_failed_condition(
-        [Judged("weighing", text, EXPECTED, "unmet", left_out) for text in texts]
+        [Judged("weighing", text, EXPECTED, "unmet", left_out) for text in answers_of_texts]
     )
 
 
@@ -55,41 +65,41 @@ def unmet(*texts: Tensor, hidden_rows: tuple[int, ...] = ()) -> str:
         ),
         pytest.param(lambda scores: scores.softmax(0), "", id="softmax over the queries"),
         pytest.param(lambda scores: scores, "", id="no softmax"),
-        pytest.param(even, "unmet", id="one share for all"),
+        pytest.param(even, "unmet", id="equal weights"),
         pytest.param(
             lambda scores: 0.5 ** torch.arange(KEYS).double().expand_as(scores),
             "unmet",
-            id="shares by distance",
+            id="weights by distance",
         ),
         pytest.param(
             lambda scores: even(scores) * (1 + scores.sin().mean(-1, keepdim=True)),
             "unmet",
-            id="a gate on all shares",
+            id="one factor for all weights",
         ),
     ],
 )
-def test_a_share_has_to_change_with_its_key(weigh, message):
-    assert unmet(answers(weigh)) == message
+def test_weights_must_change_with_the_keys(weigh, message):
+    assert message_for(answers(weigh)) == message
 
 
-def test_one_magnitude_is_enough():
-    assert unmet(EVEN, EXPECTED) == ""
-    assert unmet(EVEN, EVEN) == "unmet"
+def test_one_magnitude_of_scores_that_meets_the_condition_is_enough():
+    assert message_for(EVEN, EXPECTED) == ""
+    assert message_for(EVEN, EVEN) == "unmet"
 
 
 def test_answers_that_are_nan_everywhere_meet_the_condition():
-    assert unmet(EXPECTED * torch.nan) == ""
+    assert message_for(EXPECTED * torch.nan) == ""
 
 
-def test_a_row_that_a_call_changes_itself_is_left_out():
+def test_hidden_rows_are_not_judged():
     actual = EVEN.clone()
-    actual[1, 0], actual[5, 0] = 7.0, 9.0  # the first query alone
-    assert unmet(actual) == ""
-    assert unmet(actual, hidden_rows=(0,)) == "unmet"
+    actual[1, 0], actual[5, 0] = 7.0, 9.0  # two variants differ, only in the first query
+    assert message_for(actual) == ""
+    assert message_for(actual, hidden_rows=(0,)) == "unmet"
 
 
-def shares_of_equal_keys(weigh) -> Tensor:
-    """Return the sum of the shares of equal keys, for three texts and every factor of scores."""
+def sum_of_equal_weights(weigh) -> Tensor:
+    """Return the sum of the weights of equal keys, for three scores times every factor."""
     factors = torch.tensor(LIMIT_FACTORS).double().square().repeat(3)
     scores = torch.tensor([0.3, 0.6, 0.9]).double().repeat_interleave(len(LIMIT_FACTORS)) * factors
     return weigh(scores[:, None].expand(-1, KEYS)).sum(-1).view(-1, 1, 1)
@@ -102,13 +112,13 @@ def shares_of_equal_keys(weigh) -> Tensor:
         pytest.param(
             lambda scores: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
             "",
-            id="one key more",
+            id="softmax with one more key",
         ),
         pytest.param(lambda scores: scores, "", id="no softmax"),
         pytest.param(torch.sigmoid, "unmet", id="sigmoid"),
         pytest.param(torch.tanh, "unmet", id="tanh"),
     ],
 )
-def test_equal_keys_share_one_unit(weigh, message):
-    sums = shares_of_equal_keys(weigh), shares_of_equal_keys(softmax)
+def test_the_weights_of_equal_keys_must_add_up_to_one(weigh, message):
+    sums = sum_of_equal_weights(weigh), sum_of_equal_weights(softmax)
     assert first_failed_condition([Judged("limit", *sums, "unmet")]) == message

@@ -1,4 +1,4 @@
-"""Evidence: a sentence and the values in it, which can be shown in two ways."""
+"""Evidence is a sentence with values, which can be rendered in full or with marks."""
 
 import pytest
 import torch
@@ -23,16 +23,16 @@ from manyheads.checks.hidden_check import Draw
         pytest.param(Number(-1.5e40), "-1.5e+40", id="an enormous factor"),
     ],
 )
-def test_in_full(value, text):
+def test_values_of_evidence_are_shown_in_full(value, text):
     assert str(Evidence("yours has {}, by 0.5%", value)) == f"yours has {text}, by 0.5%"
 
 
-def test_each_value_is_shown_apart_from_the_sentence():
+def test_each_value_of_evidence_can_be_marked():
     evidence = Evidence("{} of {} heads are right", 2, 3)
     with pytest.raises(CheckFailed, match=r"^2 of 3 heads are right$") as failed:
         expect(False, evidence)
     assert failed.value.evidence.render("<{}>".format) == "<2> of <3> heads are right"
-    # a text may quote numbers
+    # a plain text counts as one value, because it may contain numbers
     assert CheckFailed("2 of 3").evidence.render("<{}>".format) == "<2 of 3>"
 
 
@@ -44,7 +44,7 @@ def test_each_value_is_shown_apart_from_the_sentence():
         Sizes(B=[1], T=[4, 5], C=lambda s, draw: s.B * s.T),
     ],
 )
-def test_sizes_that_cannot_differ_are_refused(sizes):
+def test_sizes_that_cannot_all_be_different_are_refused(sizes):
     with pytest.raises(ValueError, match=r"^B, T.* are not all different in 10000 draws"):
         sizes(Draw(1))
 

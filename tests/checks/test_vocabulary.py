@@ -1,4 +1,4 @@
-"""The vocabulary of checks: calls as attributes, answers as tensors, origins and contracts."""
+"""The functions that checks are written with: calls, answers, origins of numbers, contracts."""
 
 import re
 
@@ -33,6 +33,7 @@ class Scale(nn.Module):
 
 
 def file_with(**functions):
+    """Return an attempt that defines these functions and classes."""
     return Implementation(LocalRunner(functions))
 
 
@@ -40,7 +41,7 @@ X = torch.arange(1.0, 7.0, dtype=torch.float64).view(2, 3)
 FILE = file_with(double=lambda x: 2 * x, same=lambda x: x, Scale=Scale)
 
 
-def test_a_function_is_called_as_an_attribute_and_a_class_describes_a_module():
+def test_functions_and_classes_of_an_attempt_are_attributes():
     answer = FILE.with_options(cotangent=X).double(X)
     assert torch.equal(answer.output, 2 * X)
     assert torch.equal(answer.gradient("args.0"), 2 * X)
@@ -50,7 +51,7 @@ def test_a_function_is_called_as_an_attribute_and_a_class_describes_a_module():
 
 
 @pytest.mark.parametrize("name", ["__wrapped__", "_pytestfixturefunction", "__deepcopy__"])
-def test_private_names_are_no_calls(name):
+def test_private_names_are_not_attributes(name):
     assert not hasattr(FILE, name)
 
 
@@ -76,7 +77,7 @@ def test_an_answer_is_used_like_its_tensor(use, value):
     assert caught.value.raised.type == "AttributeError"
 
 
-def test_an_answer_has_a_shape_and_no_names_that_tensors_lack():
+def test_an_answer_has_only_the_attributes_of_a_tensor():
     answer = FILE.double(X)
     assert (answer.shape, answer.dtype) == ((2, 3), "float64")  # the attempt's dtype, as before
     with pytest.raises(AttributeError, match="an answer has no sums"):
@@ -84,7 +85,7 @@ def test_an_answer_has_a_shape_and_no_names_that_tensors_lack():
 
 
 @pytest.mark.parametrize("use", [assert_tensor, lambda answer: answer + 1])
-def test_a_use_of_another_type_says_which_came(use):
+def test_using_an_answer_of_another_type_names_its_type(use):
     with pytest.raises(CheckFailed, match="a tensor was expected; yours returned a dict"):
         use(file_with(f=lambda x: {1: 2}).f(X))
 
@@ -97,7 +98,7 @@ def test_parts_of_an_answer_are_answers():
     assert torch.equal(file.f(X)["twice"][0], 2 * X[0])
 
 
-def test_a_known_mistake_is_refused():
+def test_an_answer_equal_to_a_known_mistake_fails():
     assert_differs(FILE.double(X), X, "nothing is doubled")
     with pytest.raises(CheckFailed, match="nothing is doubled") as caught:
         assert_differs(FILE.same(X), X, "nothing is doubled", "not_doubled")
@@ -131,12 +132,12 @@ FIRST_OF_HEAD_0 = "head 0, position 0 should hold channels 0…1 of position 0 o
         ),
     ],
 )
-def test_a_number_in_the_wrong_place_is_told_with_its_origin(actual, evidence):
+def test_the_evidence_names_where_a_misplaced_number_comes_from(actual, evidence):
     with pytest.raises(CheckFailed, match=f"^{re.escape(evidence)}$"):
         assert_moved_from(INPUT, FILE.same(actual), SPLIT, AXES, ("", *HEADS[1:]))
 
 
-def test_a_part_of_an_axis_is_named_with_its_numbers():
+def test_the_evidence_names_the_indices_of_a_misplaced_part():
     merged = SPLIT.transpose(1, 2).flatten(2)
     swapped = torch.cat([SPLIT[:, 0], SPLIT[:, 2], SPLIT[:, 1]], dim=-1)
     evidence = (
@@ -147,11 +148,11 @@ def test_a_part_of_an_axis_is_named_with_its_numbers():
         assert_moved_from(SPLIT, FILE.same(swapped), merged, HEADS, ("", *AXES[1:]))
 
 
-def test_right_numbers_in_float32_are_in_the_right_place():
+def test_moved_numbers_may_be_in_float32():
     assert_moved_from(INPUT, FILE.same(SPLIT.float()), SPLIT, AXES, ("", *HEADS[1:]))
 
 
-def test_changed_positions():
+def test_changed_positions_are_listed():
     edited = INPUT.clone()
     edited[1, 2, 3] += 1
     answer, after = (FILE.same(tensor.cumsum(1)) for tensor in (INPUT, edited))
@@ -169,6 +170,7 @@ def attention_weights(q, k):
 
 
 def arguments(draw):
+    """Return the arguments of `f` for the checks of a contract."""
     return {"f": {"q": draw(3, 5), "k": draw(4, 5)}}
 
 
@@ -209,7 +211,7 @@ def arguments(draw):
         ),
     ],
 )
-def test_a_contract_accepts_a_right_function_and_names_a_fault(name, fault, evidence, suspect):
+def test_a_contract_accepts_a_correct_function_and_names_a_fault(name, fault, evidence, suspect):
     (requirement,) = function_contract(arguments, **{name: ""})
     reference = file_with(f=attention_weights)
     requirement(reference, reference, Draw(1))
@@ -218,7 +220,7 @@ def test_a_contract_accepts_a_right_function_and_names_a_fault(name, fault, evid
     assert caught.value.suspect == suspect
 
 
-def test_a_contract_without_requirements_has_the_usual_four():
+def test_a_contract_has_four_checks_by_default():
     checks = function_contract(arguments, points=0.5)
     names = [check.__name__.removeprefix("test_") for check in checks]
     assert names == ["gradients", "leaves_its_arguments", "dtype", "device"]
@@ -237,15 +239,15 @@ class Norm:
 
 
 @pytest.mark.parametrize(
-    ("words", "title", "hint"),
+    ("hint_or_pair", "title", "hint"),
     [
         ("", "works where .to(device) has put it", "Which device is x on?"),
         ("A buffer?", "works where .to(device) has put it", "A buffer?"),
         (("moves", ""), "moves", ""),
     ],
 )
-def test_a_contract_of_a_module_has_its_methods_as_checks(words, title, hint):
-    (moves,) = module_contract(Norm(), moves=words)
+def test_each_method_of_a_module_contract_becomes_a_check(hint_or_pair, title, hint):
+    (moves,) = module_contract(Norm(), moves=hint_or_pair)
     assert (moves.__name__, moves.__doc__) == ("test_moves", title)
     assert moves.pytestmark[0].args[0] == Mark(0.25, Layer.HYGIENE, hint)
     with pytest.raises(CheckFailed, match="it stays"):

@@ -1,6 +1,4 @@
-"""The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where
-there is.
-"""
+"""The box on a real GPU. `make gpu` runs these tests; without a GPU they are skipped."""
 
 from collections.abc import Iterator
 
@@ -17,7 +15,7 @@ from manyheads.box.worker.messages import Build, Call, Load, StandIn
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 LIMITS = Limits(seconds_per_call=30.0, seconds_per_attempt=120.0).for_device("cuda")
-PATTERN, MIB = 0x5EC2E7, 1 << 20  # nobody's memory holds that by itself
+PATTERN, MIB = 0x5EC2E7, 1 << 20  # the pattern is a number that memory does not hold by chance
 SOURCE = """
 import os, time, torch
 
@@ -71,28 +69,28 @@ def gpu_attempt(box_with_gpu: Box) -> Iterator[Connection]:
 
 
 def load_attempt(box: Box) -> Connection:
+    """Return a new attempt in the box, with SOURCE loaded."""
     connection = box.attempt(LIMITS)
     assert connection.ask(Load(SOURCE, "attempt.py"), 30.0).raised is None
     return connection
 
 
 def number(connection: Connection, call: Call) -> float:
+    """Return the number that a call returns."""
     reply = connection.ask(call, LIMITS.seconds_per_call)
     assert reply.raised is None, reply.raised
     assert reply.outputs[0].tensor is not None
     return float(reply.outputs[0].tensor.item())
 
 
-def test_the_canary_finds_no_way_out(box_with_gpu, tmp_path):
+def test_the_canary_finds_no_leak(box_with_gpu, tmp_path):
     report = run_canary(box_with_gpu, LIMITS, tmp_path)
     assert report.holds, report
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
-def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box_with_gpu, end):
-    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by
-    us.
-    """
+def test_an_attempt_cannot_read_the_last_ones_gpu_memory(box_with_gpu, end):
+    """The first fills half of the memory; the second allocates half of it without clearing it."""
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
     first = load_attempt(box_with_gpu)
     if end == "answers":
@@ -109,11 +107,11 @@ def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box_wit
         second.close()
 
 
-def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(
+def test_gpu_memory_is_free_again_before_the_next_attempt(
     box_with_gpu,
 ):
     mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
-    for _ in range(3):  # 0.6 twice is more than there is
+    for _ in range(3):  # two attempts would need 1.2 times the memory
         connection = load_attempt(box_with_gpu)
         assert number(connection, Call("write", (mib, "answers"))) == mib
         connection.close()
@@ -122,7 +120,7 @@ def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_
 X = torch.arange(6.0).reshape(2, 3)
 
 
-def test_tensors_modules_and_gradients_are_there_and_come_back(gpu_attempt):
+def test_tensors_modules_and_gradients_go_to_the_gpu_and_return(gpu_attempt):
     state = {"inner.weight": torch.ones(2, 3), "inner.bias": torch.zeros(2)}
     layer = Build("Layer", state=state, device="cuda")
     reply = gpu_attempt.ask(Call(layer, (X,), cotangent=torch.ones(2, 2), device="cuda"), 30.0)

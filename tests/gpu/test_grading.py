@@ -1,7 +1,6 @@
-"""A class graded on a real GPU, and on the CPU beside it. Skipped, with the reason, where there is
-none.
+"""A class graded on a real GPU and on the CPU. Without a GPU these tests are skipped.
 
-A module of its own: `course grade` needs the GPU that a box of test_box.py has.
+They are not in test_box.py, because `course grade` needs the GPU that its box has locked.
 """
 
 import json
@@ -18,10 +17,10 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
-def on_both(
+def grade_on_both(
     run_course: Run, real_course: Course, tmp_path: Path
 ) -> Callable[[Path], tuple[Result, Result]]:
-    """One student's folder, graded on the GPU and on the CPU."""
+    """Return a function that grades one student's folder on the GPU and on the CPU."""
 
     def grade_on_devices(submitted: Path) -> tuple[Result, Result]:
         results = []
@@ -38,8 +37,12 @@ def on_both(
     return grade_on_devices
 
 
-def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> Path:
-    """A class of one: for each exercise the file that `source` names for its id."""
+def write_class(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> Path:
+    """Write a class of one student, and return its folder.
+
+    Args:
+        source: returns the path of the file to hand in for the id of an exercise.
+    """
     assignment = course.assignments[0]
     folder = tmp_path / "submitted" / "ada" / assignment.id
     folder.mkdir(parents=True)
@@ -48,12 +51,12 @@ def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> 
     return tmp_path / "submitted"
 
 
-def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
-    on_both, real_course, tmp_path
+def test_solutions_have_full_marks_and_pass_the_extra_gpu_checks(
+    grade_on_both, real_course, tmp_path
 ):
     assignment = real_course.assignments[0]
     solutions = {exercise.id: exercise.solution for exercise in assignment.exercises}
-    on_gpu, on_cpu = on_both(handed_in(tmp_path, real_course, solutions.__getitem__))
+    on_gpu, on_cpu = grade_on_both(write_class(tmp_path, real_course, solutions.__getitem__))
     assert (on_gpu.device, on_gpu.isolation) == ("cuda", "namespaces")
     failed = [
         (e.id, c.id, c.evidence)
@@ -68,16 +71,16 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
     )
 
 
-def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, real_course, tmp_path):
+def test_a_wrong_attempt_fails_the_same_checks_on_a_gpu(grade_on_both, real_course, tmp_path):
     wrong_folder = real_course.root / "grader" / "wrong"
-    on_gpu, on_cpu = on_both(
-        handed_in(
+    on_gpu, on_cpu = grade_on_both(
+        write_class(
             tmp_path, real_course, lambda exercise: min((wrong_folder / exercise).glob("*.py"))
         )
     )
-    for gpu_exercise, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
-        failed_here = {c.id for c in here.checks if c.outcome != "passed"}
-        assert failed_here
-        assert failed_here <= {c.id for c in gpu_exercise.checks if c.outcome != "passed"}, (
+    for gpu_exercise, cpu_exercise in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
+        failed_on_cpu = {c.id for c in cpu_exercise.checks if c.outcome != "passed"}
+        assert failed_on_cpu
+        assert failed_on_cpu <= {c.id for c in gpu_exercise.checks if c.outcome != "passed"}, (
             gpu_exercise.id
         )

@@ -34,12 +34,12 @@ LIMITS = {
     "reply_mib": 4,
 }
 CHECKS = 4  # the number of checks in the tiny course
-SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
-# a fresh process, the kernel taking the old one down, the diagnosis
+SECONDS_TO_START = 120  # for two interpreters that import torch on a busy machine
+# for a new process, the end of the old one, and the diagnosis
 SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0
 SECONDS_FOR_A_STUDENT = LIMITS["seconds_per_attempt"] + (CHECKS + 1) * SECONDS_FOR_A_DEATH
 
-SECRETS = {  # planted where no attempt may read; none may stand in any output
+SECRETS = {  # planted where no attempt may read; no output may contain one
     "the course secret": "5ec2e75ec2e75ec2e75ec2e7manyheads_marker_of_the_secret_file_0000",
     "a line of the solution": "manyheads_marker_of_the_solution",
     "a line of the hidden checks": "manyheads_marker_of_the_checks",
@@ -51,7 +51,7 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
 KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
 # the slowest first; some are graded together
 SECTIONS = ("exhausting", "wire+tensors+cheats", "stealing+forging")
-REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
+REACHING_OUT = {"exhausting", "stealing", "forging"}  # these attack more than their own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
 
@@ -83,7 +83,9 @@ class Run:
         """
         (exercise,) = json.loads(self.results[trick])["exercises"]
         score = exercise["score"] or 0.0  # the score is None if the file could not be read
-        assert (most if least is None else least) <= score <= most, exercise["checks"]
+        if least is None:
+            least = most
+        assert least <= score <= most, exercise["checks"]
         assert score == sum(check["score"] for check in exercise["checks"])
         lost = [check for check in exercise["checks"] if check["outcome"] != "passed"]
         assert all(check["score"] == 0 for check in lost)
@@ -92,9 +94,8 @@ class Run:
             assert is_one_plain_sentence(sentence), sentence
             assert not [path for path in self.paths if path in sentence], sentence
             assert "this is not your fault" not in sentence, "a fault of the grader itself"
-        assert not lost or re.search(evidence_pattern, "\n".join(sentences), re.MULTILINE), (
-            sentences
-        )
+        if lost:
+            assert re.search(evidence_pattern, "\n".join(sentences), re.MULTILINE), sentences
 
 
 def hands_in(content: str | bytes, name: str = FILE) -> Submit:
@@ -133,7 +134,8 @@ def plant_tiny_course(root: Path) -> None:
         (root / path).parent.mkdir(mode=0o700)
         (root / path).write_text(SECRETS[secret])
         (root / path).chmod(0o600)
-    (exercise,) = load_course(root).exercises  # whose answers are the recorded ones
+    # the added lines change no answer, so the recorded answers stay valid under the new key
+    (exercise,) = load_course(root).exercises
     recorded = replace(read(exercise.fingerprints), key=key_of(exercise))
     exercise.fingerprints.write_bytes(save(recorded))
 

@@ -86,6 +86,7 @@ def test_names_made_of_hidden_inputs_are_only_counted(box, fused_qkv):
 def test_a_hidden_input_cannot_choose_which_words_are_shown(box, fused_qkv):
     evidence = parameters_evidence(grade_reference(fused_qkv, box, INPUTS_AS_WORDS_OF_THE_FILE))
     assert "another name 1" in evidence
+    # which of these words occur would show the signs of hidden inputs
     assert not re.search("alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa", evidence)
 
 
