@@ -265,7 +265,9 @@ VALUE_ERRORS = {
     "a traceback with a line beyond the file": (
         f"{TRACEBACK % '2**31 - 1'}raise ValueError('x').with_traceback(tb)"
     ),
-    "an exception that is its own cause": "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e",
+    "an exception that is its own cause": (
+        "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e"
+    ),
 }
 OTHER_EXCEPTIONS = {
     "ExceptionGroup": 'raise ExceptionGroup("caf\\udce9", [ValueError("x")])',
