@@ -43,6 +43,7 @@ CAPABILITIES = """\
 """
 NO_ENVIRONMENT = "    return float('PATH' in os.environ)"
 LIBRARIES = "    import numpy, einops\n    return 1.0"
+# The body of f(), and the number that it returns or the name of its exception.
 BODIES_AND_RESULTS: dict[str, tuple[str, float | str]] = {
     "it is the first process of its namespace": ("    return float(os.getpid())", 1.0),
     "it sees no process and no host path in /proc": (
@@ -91,6 +92,7 @@ IGNORES_SIGNALS = """\
         except (OSError, ValueError): pass
     while True: pass
 """
+# The body of f(), how its process ends, and a part of the message.
 BODIES_AND_ENDS = {
     "it ends itself": ("    os._exit(3)", End.CRASHED, "exit status 3"),
     "it reads address 0": ("    import ctypes; ctypes.string_at(0)", End.CRASHED, "SIGSEGV"),
@@ -149,6 +151,7 @@ def test_the_box_contains_torch_but_no_test_tool():
     assert not {"pytest", "nbgrader", "pydantic", "grader", "hypothesis"} & names
 
 
+# The body of f(), and a condition on its number or message. One box runs them in this order.
 BODIES_AND_CONDITIONS: dict[str, tuple[str, Callable[..., object]]] = {
     "torch computes in it": (
         "return torch.ones(3, 3).matmul(torch.ones(3, 3)).sum().item()",
@@ -163,7 +166,7 @@ BODIES_AND_CONDITIONS: dict[str, tuple[str, Callable[..., object]]] = {
         lambda reply: "A_TOKEN" not in reply.split(),
     ),
     "it leaves a name in Python": ("torch.left = 1.0\n    return 1.0", lambda reply: reply == 1.0),
-    "the next one does not find it": (
+    "the next attempt does not find that name": (
         "return float(hasattr(torch, 'left'))",
         lambda reply: reply == 0.0,
     ),
@@ -176,7 +179,7 @@ BODIES_AND_CONDITIONS: dict[str, tuple[str, Callable[..., object]]] = {
         "return float('torch.fx.experimental.symbolic_shapes' in sys.modules)",
         lambda reply: reply == 1.0,
     ),
-    "no process is left of it": (
+    "no child process is left": (
         "pid = os.fork()\n    time.sleep(60 * (pid == 0))\n    return float(pid)",
         lambda reply: ends_soon(int(reply)),
     ),
@@ -297,6 +300,7 @@ def test_the_message_describes_the_exit_code(code, sentence):
 
 @pytest.fixture(scope="module")
 def user_box() -> Iterator[Box]:
+    """Yield a box that runs attempts as another user."""
     if os.geteuid():
         pytest.skip("this is not root, which alone can start a process as another user")
     site = Path(sysconfig.get_path("purelib"))
@@ -306,6 +310,7 @@ def user_box() -> Iterator[Box]:
         yield opened
 
 
+# The body of f(), and the number that it returns or the name of its exception.
 AS_ANOTHER_USER: dict[str, tuple[str, float | str]] = {
     "it owns nothing": (
         "    return float(os.getuid() >= 61184 and os.getgroups() == [])",

@@ -52,6 +52,7 @@ def test_a_course_below_a_bound_folder_is_hidden(folder_outside_tmp, link):
 
 
 def bind_in_every_box(monkeypatch: pytest.MonkeyPatch, module: object, bind: Bind) -> None:
+    """Add a bind to the contents of a box, as this module sees them."""
     extended = dataclasses.replace(contents(), binds=(*contents().binds, bind))
     monkeypatch.setattr(module, "contents", lambda: extended)
 
@@ -77,11 +78,11 @@ def test_the_canary_finds_a_course_file_in_a_bound_folder(monkeypatch, folder_ou
 def test_the_canary_finds_a_bound_course_and_a_writable_folder(
     monkeypatch, folder_outside_tmp, bind_target
 ):
-    honest, target = namespaces.launch_request, bind_target or str(folder_outside_tmp)
+    original_request, target = namespaces.launch_request, bind_target or str(folder_outside_tmp)
     bind_in_every_box(monkeypatch, canary, Bind(str(folder_outside_tmp), target))
 
     def weakened_request(*args: object) -> dict:
-        request = honest(*args)
+        request = original_request(*args)
         arguments = request["arguments"]
         read_only = arguments.index("/dev/shm") + 1  # then comes --remount-ro /dev
         bind = ["--ro-bind", f"{{{len(request['sources'])}}}", target]
@@ -98,11 +99,13 @@ def test_the_canary_finds_a_bound_course_and_a_writable_folder(
 @pytest.fixture
 def change_attempt_limits(monkeypatch, box) -> Callable[..., None]:
     """Return a function that gives attempts other limits than those that the canary tests."""
-    honest = box.attempt
+    original_attempt = box.attempt
 
     def change(**changed: int) -> None:
-        replace = dataclasses.replace
-        monkeypatch.setattr(box, "attempt", lambda limits: honest(replace(limits, **changed)))
+        def attempt(limits: Limits) -> Connection:
+            return original_attempt(dataclasses.replace(limits, **changed))
+
+        monkeypatch.setattr(box, "attempt", attempt)
 
     return change
 

@@ -115,6 +115,7 @@ def test_the_library_is_found_where_the_linker_finds_it(machine, driver_librarie
 
 
 LOAD_MODULE, NO_LIBRARY = "sudo nvidia-modprobe -c 0 -u", "libcuda.so.1"
+# The device file that a test changes, the change, and the obstacles with their remedies.
 OBSTACLES: dict[str, tuple[str, Callable[[Path], object], list[tuple[str, str]]]] = {
     **{
         f"{name} is missing": (name, Path.unlink, [(f"there is no {{dev}}/{name}", LOAD_MODULE)])
@@ -310,6 +311,7 @@ def gpu_box(device_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def evaluate_in_box(box: Box, limits: Limits, expression: str) -> object:
+    """Return the value of an expression in a new attempt, or the name of its exception."""
     return value_of(box, limits, f"{SOURCE}\ndef f():\n    return float({expression})\n")
 
 
@@ -321,12 +323,16 @@ EXPRESSIONS_AND_RESULTS = {
         1.0,
         ABSENT,
     ),
-    "which GPU it is to use": ("os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0),
+    "the variable that chooses its GPU": (
+        "os.environ.get('CUDA_VISIBLE_DEVICES') == '0'",
+        1.0,
+        0.0,
+    ),
     "a name for a thread": ("names_a_thread()", 1.0, 0.0),
     "a unix socket that it listens at": ("listens()", 1.0, REFUSED),
-    "nobody that connects to one": ("listens(connects)", REFUSED, REFUSED),
-    "nobody that it accepts": ("listens(socket.socket.accept)", REFUSED, REFUSED),
-    "no socket to send unconnected": (
+    "no connection to a unix socket": ("listens(connects)", REFUSED, REFUSED),
+    "no accepted connection": ("listens(socket.socket.accept)", REFUSED, REFUSED),
+    "no datagram socket": (
         "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)",
         REFUSED,
         REFUSED,
@@ -340,16 +346,16 @@ EXPRESSIONS_AND_RESULTS = {
     ),
     "open files": ("resource.getrlimit(resource.RLIMIT_NOFILE)[0]", 512, 128),
     "processes and threads": ("resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16),
-    "itself alone in /proc": (
+    "only its own process in /proc": (
         "sees_with_a_child() == ['1'] * (os.path.exists('/proc/1'))",
         1.0,
         1.0,
     ),
-    "no knob of the kernel's": ("os.path.exists('/proc/sys/kernel')", 0.0, 0.0),
+    "no kernel settings": ("os.path.exists('/proc/sys/kernel')", 0.0, 0.0),
     "no memory as a file": ("open('/proc/self/mem', 'rb')", REFUSED, ABSENT),
-    "no first environment": ("open('/proc/self/environ', 'rb')", REFUSED, ABSENT),
+    "no environment of its start": ("open('/proc/self/environ', 'rb')", REFUSED, ABSENT),
     "no other user to become": ("open('/proc/self/uid_map', 'w')", REFUSED, ABSENT),
-    "no better place when memory runs out": (
+    "no protection from the out-of-memory killer": (
         "open('/proc/self/oom_score_adj', 'w')",
         REFUSED,
         ABSENT,

@@ -93,6 +93,7 @@ THREADS = """\
     return started
 """
 EMPTY_FILES = "    return count(lambda i: open(f'{}/{{i}}', 'w').close(), 5000)"
+# The body of f(), which returns how much it got, and the least and the most that it may get.
 AMOUNTS = {
     "memory, in MiB": (
         "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32",
@@ -286,6 +287,7 @@ def test_time_and_replies_of_all_processes_are_added_up(box):
         load(box, STATEMENT_LIMITS, Load("x = 1\n", "a.py"), spent=spent)
 
 
+# For each source: the line of each statement that raised, and the line of its exception.
 LINES = {
     "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n": [
         (4, 2),
@@ -311,7 +313,7 @@ def test_no_statement_of_a_file_with_a_syntax_error_runs(box):
 
 
 TIME_LIMITS = Limits(memory_mib=512)
-BUSY_PROCESSES, SECONDS = 8, 1.0
+BUSY_PROCESSES, SECONDS = 8, 1.0  # SECONDS is the time limit of a call
 RUNS = """
 def runs(seconds):
     start = time.process_time()

@@ -34,18 +34,18 @@ def owns():
     return float(os.stat(OWNED).st_uid == os.getuid())
 
 def files_of_its_own():
-    found = []
+    owned = []
     for folder, _, names in os.walk("/"):
-        found += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == \
+        owned += [name for name in names if os.lstat(os.path.join(folder, name)).st_uid == \
 os.getuid()]
-    return float(len(found) - (OWNED.rsplit("/")[-1] in found))
+    return float(len(owned) - (OWNED.rsplit("/")[-1] in owned))
 
 def may_write():
-    found = 0
+    writable = 0
     for folder, folders, names in os.walk("/"):
         paths = [os.path.join(folder, name) for name in (*folders, *names)]
-        found += sum(os.access(path, os.W_OK) and not os.path.islink(path) for path in paths)
-    return float(found)
+        writable += sum(os.access(path, os.W_OK) and not os.path.islink(path) for path in paths)
+    return float(writable)
 
 def marked():
     file, done = os.open(OWNED, os.O_RDONLY), 0
@@ -72,14 +72,14 @@ def marked():
     return float(done)
 
 def opened():
-    found = []
+    descriptors = []
     for number in range(4096):
         try:
             mode = os.fstat(number).st_mode
         except OSError:
             continue
-        found.append([number, stat.S_IFMT(mode)])
-    return torch.tensor(found)
+        descriptors.append([number, stat.S_IFMT(mode)])
+    return torch.tensor(descriptors)
 
 def flags(more):
     before = [fcntl.fcntl(number, fcntl.F_GETFL) for number in (0, 1, 2)]
@@ -91,7 +91,7 @@ def core():
     return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, \
 0, 0, 0)])
 """
-CHARACTER_DEVICE, PIPE = 0o020000, 0o010000
+CHARACTER_DEVICE, PIPE = 0o020000, 0o010000  # file types, as stat.S_IFMT returns them
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,7 @@ def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
 
 
 def answer_in_box(own_box: NamespaceBox, name: str, *args: int) -> object:
+    """Return what the function of SOURCE with this name returns in the box."""
     return value_of(own_box, LIMITS, SOURCE, *args, name=name, seconds=30.0)
 
 

@@ -91,6 +91,7 @@ def test_an_expected_part_may_be_none():
         assert_matches(spread_none, spread_tensor)
 
 
+# Classes that pretend to be a pair.
 LYING = """\
 class Lies(tuple):
     def __iter__(self):

@@ -88,7 +88,7 @@ def test_each_operation_is_one_step(code, description):
 
 
 def describe(step: Step) -> str:
-    """Return the fields of a step in one line."""
+    """Return a step in one line: its lines, name, arguments, "->", result, storage and corners."""
 
     def sizes(tensors: Sequence[TensorInfo]) -> list[str]:
         return ["strided " * (not t.contiguous) + str(t.value or t.shape) for t in tensors]
@@ -101,6 +101,7 @@ def describe(step: Step) -> str:
     return " ".join(filter(None, words))
 
 
+# The body of f(x), and one line for each distinct step, as `describe` writes it.
 TRACED_STEPS = {
     "a layer is given its arguments, not what it holds": (
         "return nn.LayerNorm(4)(x)",
@@ -149,14 +150,14 @@ TRACED_STEPS = {
         8 view strided (2, 4, 3) 2.0 12.0 -> raised
         """,
     ),
-    "corners are what the numbers were then": (
+    "corners are the numbers at the time of the step": (
         "y = x * 1\ny += 100\nreturn y",
         """
         8 mul (2, 3, 4) 1.0 -> 1 (2, 3, 4) new 0
         9 add_ (2, 3, 4) 100.0 -> 1 (2, 3, 4) in place 100
         """,
     ),
-    "corners are kept of the first times": (
+    "only the first rounds have corners": (
         "for n in range(9):\n    x = x + 1\nreturn x",
         "9 add (2, 3, 4) 1.0 -> 1 (2, 3, 4) new 1 2",
     ),
@@ -301,9 +302,9 @@ def attend_flexibly(*arguments, **options) -> Tensor:
 
 COMPUTATIONS = {
     "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_bias()),
-    "its table": lambda: causal_bias()._materialize(),
-    "a tensor of a class of one's own": lambda: OwnTensor(Q) + 0,
-    "a view as such a class": lambda: Q.as_subclass(OwnTensor) + 0,
+    "the table of such a mask": lambda: causal_bias()._materialize(),
+    "a tensor of a subclass": lambda: OwnTensor(Q) + 0,
+    "a view as a subclass": lambda: Q.as_subclass(OwnTensor) + 0,
     "attention with a function for scores": lambda: attend_flexibly(
         Q, Q, Q, lambda s, b, h, i, j: s + i - j
     ),
@@ -326,7 +327,7 @@ def test_watching_a_call_does_not_change_its_output(monkeypatch, compute):
     )
     assert unwatched is not None
     assert torch.equal(unwatched, watched)
-    assert "__new__" not in vars(Tensor), "the patch of Tensor is removed after the call"
+    assert "__new__" not in vars(Tensor), "Tensor has its original __new__ again"
 
 
 def call_own_kernel(x: Tensor) -> Tensor:

@@ -44,12 +44,12 @@ def write(mib, end):
     return float(sum(piece.numel() for piece in kept) >> 18)
 
 def look(mib):
-    found = 0
+    matches = 0
     for _ in range(mib // 256):
         piece = torch.empty(256 << 18, dtype=torch.int32, device="cuda")
-        found += int((piece == PATTERN).sum())
+        matches += int((piece == PATTERN).sum())
         pieces.append(piece)
-    return float(found)
+    return float(matches)
 
 pieces = []
 """.replace("PATTERN", str(PATTERN))

@@ -198,7 +198,7 @@ def grade_class(
         "an older result": out / "of_last_week",
     }
     before = watched_state(watched)
-    log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
+    log, seconds = root / "output.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
     # a fixed seed, because the honest students' results are compared between runs
     options = f"grade submitted --course course --out out --jobs {jobs} --seed 0"
     env = {

@@ -117,5 +117,5 @@ def test_messages_contain_no_hidden_input(tiny, box, running_mean, earlier_secre
     assert first_result == second_result, "the inputs differ, and nothing else"
     assert first_result.functions[0].evidence == "raised RuntimeError on line 22"
     assert "met " not in first_result.model_dump_json(), (
-        "neither what it met in hidden calls nor in public ones is told"
+        "the message must be hidden, whether the number comes from a hidden or a public call"
     )

@@ -25,6 +25,7 @@ Submit = Callable[[Path], object]
 
 
 def solution_of(folder: Path) -> Path:
+    """Return the path of the solution, in the course beside the submissions."""
     return folder.parents[2] / "course" / "solutions" / "averages" / FILE
 
 
@@ -33,7 +34,8 @@ def hands_in_notebook(*cells: dict, **fields: object) -> Submit:
     return hands_in(json.dumps(document), NOTEBOOK)
 
 
-def code(source: str, outputs: tuple = (), **metadata: object) -> dict:
+def code_cell(source: str, outputs: tuple = (), **metadata: object) -> dict:
+    """Return a code cell of a notebook."""
     return {"cell_type": "code", "source": source, "metadata": metadata, "outputs": list(outputs)}
 
 
@@ -136,38 +138,45 @@ TRICKS: dict[str, tuple[float, str, Submit]] = {
         NO_NOTEBOOK,
         hands_in('{"cells":' + "[" * 200_000, NOTEBOOK),
     ),
-    "notebook_whose_solution_was_deleted": (0, UNDEFINED, hands_in_notebook(code("import torch"))),
+    "notebook_whose_solution_was_deleted": (
+        0,
+        UNDEFINED,
+        hands_in_notebook(code_cell("import torch")),
+    ),
     "notebook_with_edited_metadata": (
         0,
         WRONG_SHAPE,
         hands_in_notebook(
-            code(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False),
+            code_cell(WRONG, nbgrader=GRADED, tags=["skip-execution"], deletable=False),
             metadata={"score": 100},
         ),
     ),
     "notebook_with_an_input_transformer": (
         0,
         f"{WRONG_SHAPE}|It raised",
-        hands_in_notebook(code(TRANSFORM), code("!touch /tmp/manyheads_hostile"), code(WRONG)),
+        hands_in_notebook(
+            code_cell(TRANSFORM), code_cell("!touch /tmp/manyheads_hostile"), code_cell(WRONG)
+        ),
     ),
     "honest_cell_that_is_tagged_to_be_skipped": (
         4,
         "",
-        hands_in_notebook(code(RIGHT, tags=["skip-execution"])),
+        hands_in_notebook(code_cell(RIGHT, tags=["skip-execution"])),
     ),
     "honest_notebook_with_a_script_in_its_outputs": (
         4,
         "",
-        hands_in_notebook(code(RIGHT, outputs=(HTML,))),
+        hands_in_notebook(code_cell(RIGHT, outputs=(HTML,))),
     ),
     "nothing_at_all": (0, MISSING, lambda folder: None),
 }
 
 
-DEVICE = "endless_zeros"
+DEVICE = "endless_zeros"  # the student who submits a device file like /dev/zero
 
 
 def make_device(folder: Path) -> None:
+    """Submit a device file from which one can read zeros forever."""
     os.mknod(folder / FILE, stat.S_IFCHR | 0o666, os.makedev(1, 5))
 
 

@@ -82,7 +82,7 @@ TEXTS = {
         lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"
     ),
     "one line of 100,000 statements": fill_text(lambda _: "x", ";"),
-    "a name for each of thousands": fill_text(lambda i: f"a{i}", "=") + "=f",
+    "one value assigned to thousands of names": fill_text(lambda i: f"a{i}", "=") + "=f",
     "a name for each, and a value of all": "".join(f"a{i}=" for i in range(1500))
     + f"[{','.join(f'a{i}' for i in range(1500))}]\ndef f():a0",
     "thousands of main guards": fill_text(lambda _: "if __name__=='__main__':f()"),
@@ -104,8 +104,8 @@ TEXTS = {
     "a chain of attributes": "def f(x): return x" + fill_text(lambda _: ".a", ""),
     "a chain of calls": "def f(x): return x" + fill_text(lambda _: ".a()", ""),
     "a chain of comparisons": "def f(x): return x" + fill_text(lambda _: "<x", ""),
-    "a sum without end": "def f(x): return x" + fill_text(lambda _: "+x", ""),
-    "a sum as deep as is read": "def f(x): return x" + "+x" * (DEEPEST - 10),
+    "a very long sum": "def f(x): return x" + fill_text(lambda _: "+x", ""),
+    "a sum as deep as the judge reads": "def f(x): return x" + "+x" * (DEEPEST - 10),
     "a sum of long names": "def f(x): return x" + short_text(lambda _: f"+{'x' * 60}", ""),
     "brackets": f"x={'(' * 99_000}{')' * 99_000}",
     "signs": f"x={'-' * 190_000}1",
@@ -116,13 +116,13 @@ TEXTS = {
     "a string of definitions": f'x="""{fill_text(lambda _: "def f", chr(10))}"""',
     "strings of definitions": fill_text(lambda _: '"""def f"""'),
     "comments of definitions": fill_text(lambda _: "# def f"),
-    "a comment of hashes": f"{'#' * 190_000}def f",
-    "a notebook's cells that are no Python": fill_text(lambda _: "def f(: x"),
+    "a comment of 190,000 hashes": f"{'#' * 190_000}def f",
+    "notebook cells that are not Python": fill_text(lambda _: "def f(: x"),
     "pairs of names": "def f(x):\n " + short_text(lambda i: f"a{i % 40},b{i % 40}=x,x", ";"),
     "a call of thousands of arguments": (
         f"def f(x): return x.view({short_text(lambda i: str(i), ',')})"
     ),
-    "names alike": fill_text(lambda i: f"def attent{i:04d}(): 0"),
+    "thousands of similar names": fill_text(lambda i: f"def attent{i:04d}(): 0"),
 }
 
 
