@@ -1,4 +1,4 @@
-"""`Call.around`: what each of its classes does before, during and after a call."""
+"""The classes of `Call.around` act before, during or after a call, and report on it."""
 
 from collections.abc import Callable
 from copy import deepcopy

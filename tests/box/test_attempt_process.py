@@ -224,12 +224,12 @@ def test_a_command_without_threads_forks_each_attempt():
     assert completed.returncode == 0, completed.stderr
     answers = json.loads(completed.stdout)
     assert answers["box"] == "ForkedBox"
-    wrong = {
+    unexpected = {
         name: answers[name]
         for name, (_, holds) in BODIES_AND_CONDITIONS.items()
         if not holds(answers[name])
     }
-    assert wrong == {}
+    assert unexpected == {}
     assert ends_soon(answers["zygote"])
 
 

@@ -44,8 +44,11 @@ Machine = Callable[..., Places]
 def machine(tmp_path: Path) -> Machine:
     """Return a function that makes the folders and files of a GPU driver.
 
-    Its arguments: the number of device files (gpus), how many of them /proc describes, the path of
-    libcuda in the linker's cache (cache), and the folder where it usually is (usual).
+    Its parameters:
+        gpus: the number of device files.
+        described_gpus: the number of these that /proc describes; all by default.
+        cache: the path of libcuda in the linker's cache.
+        usual: the folder in which containers have libcuda.
     """
 
     def make(

@@ -111,9 +111,9 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.parametrize(("body", "least", "most"), AMOUNTS.values(), ids=AMOUNTS)
-def test_the_amount_of_each_resource_is_limited(limited_box, body, least, most):
-    assert least <= run_body(limited_box, body) <= most
+@pytest.mark.parametrize(("body", "min_amount", "max_amount"), AMOUNTS.values(), ids=AMOUNTS)
+def test_the_amount_of_each_resource_is_limited(limited_box, body, min_amount, max_amount):
+    assert min_amount <= run_body(limited_box, body) <= max_amount
 
 
 def test_a_new_interpreter_gets_valid_code_for_any_device_type():
@@ -125,13 +125,15 @@ def test_a_new_interpreter_gets_valid_code_for_any_device_type():
     )
 
 
-@pytest.mark.parametrize(("dtype", "least", "most"), [("float64", 1, 3), ("float32", 1, 2)])
-def test_a_reply_above_the_size_limit_is_refused(limited_box, dtype, least, most):
+@pytest.mark.parametrize(
+    ("dtype", "small_mib", "large_mib"), [("float64", 1, 3), ("float32", 1, 2)]
+)
+def test_a_reply_above_the_size_limit_is_refused(limited_box, dtype, small_mib, large_mib):
     """The limit is 2 MiB. A float32 reply counts twice, because the judge compares in float64."""
     with pytest.raises(AttemptEnded, match="2 MiB") as caught:
-        run_body(limited_box, f"    return take({most}).view(torch.{dtype})")
+        run_body(limited_box, f"    return take({large_mib}).view(torch.{dtype})")
     assert caught.value.end is End.BAD_REPLY
-    assert len(run_body(limited_box, f"    return take({least}).view(torch.{dtype})")) > 1
+    assert len(run_body(limited_box, f"    return take({small_mib}).view(torch.{dtype})")) > 1
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_a_reply_above_the_size_limit_is_refused(limited_box, dtype, least, most
             End.CRASHED,
         ),
     ],
-    ids=["of a call by the judge's clock", "of an attempt by the kernel's, the second belt"],
+    ids=["the judge ends a call", "the kernel ends an attempt"],
 )
 def test_an_attempt_ends_at_its_time_limit(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
@@ -263,7 +265,7 @@ for fd in range(64, 70):
         ),
         (WRITES_AN_ANSWER, STATEMENT_LIMITS, End.BAD_REPLY),
     ],
-    ids=["many parts end the process", "its time is up", "it answers in the judge's place"],
+    ids=["too many statements end the process", "its time is up", "it writes a reply itself"],
 )
 def test_loading_gives_up_after_too_many_failures(box, source, limits, end):
     with pytest.raises(AttemptEnded) as caught:
@@ -300,7 +302,7 @@ LINES = {
 @pytest.mark.parametrize(
     ("source", "lines"),
     LINES.items(),
-    ids=["the line at which a part begins", "no line beyond the file"],
+    ids=["the line at which a statement begins", "no line beyond the file"],
 )
 def test_a_statement_that_raises_is_reported_with_its_lines(box, source, lines):
     process = load_source(box, source)

@@ -1,6 +1,6 @@
-"""Internal: only a `NamespaceBox` accepts a file of the test. Attempts leave nothing to each other.
+"""Internal: only a `NamespaceBox` accepts a file of the test. An attempt leaves nothing behind.
 
-Neither in files that the box's uid owns, nor in what they inherit: descriptors, memory, processes.
+The next attempt finds no trace in files, descriptors, memory mappings or processes.
 """
 
 import os

@@ -57,6 +57,7 @@ class Longer(tuple):
 
 
 def outputs_of(result: object, form: Form) -> tuple[Output, ...]:
+    """Return the outputs that the worker reads from this result of a function."""
     return execute({"f": lambda: result}, Call("f", returns=form), "").outputs
 
 
@@ -118,6 +119,7 @@ def add_in_place(x: Tensor, state: object = None) -> tuple[Tensor, None]:
 
 
 def numbers_of_y(reply: Reply) -> list[float]:
+    """Return the first number of y for each call of a sequence."""
     return [float(output.tensor[0]) for output in reply.outputs[::2]]
 
 
@@ -129,7 +131,7 @@ TURNS = (
     FollowUp((), {"x": ONE}, training=False),
 )
 AGAIN = (FollowUp((ONE, STATE)),)
-# the function or class, the first call, what is looked at, and its expected value
+# the function or class, the first call, a function of the reply, and its expected value
 SEQUENCES: dict[str, tuple[Callable[..., object], Call, Callable[[Reply], object], object]] = {
     "a step gets what an earlier one returned": (
         Counter(),
@@ -311,9 +313,9 @@ def test_any_other_exception_is_reported_by_its_type(exceptions, name):
         pytest.param(
             Load("x = 1\ny = (\n", "a.ipynb", (1, 2)),
             [("'(' was never closed", 2)],
-            id="no line of joined cells",
+            id="a line of the cell, not of the joined cells",
         ),
-        pytest.param(r'print("caf\udce9", "\ud800")', [], id="nothing of a printed text"),
+        pytest.param(r'print("caf\udce9", "\ud800")', [], id="printed text does not count"),
     ],
 )
 def test_a_load_reports_statements_that_raised(box, load, stopped):
@@ -351,6 +353,7 @@ def own_name(): return type(Text('E'), (), {{}})()
 
 
 def build(target: str, *report: str) -> Call:
+    """Return a call that builds this class and reports these attributes."""
     return Call(Build(target, report=report), (X,), cotangent=X)
 
 

@@ -61,7 +61,7 @@ def test_calls_of_another_architecture_end_the_process(machine):
     assert verdict(seccomp.program(machine), 0x40000003, 4) == KILL
 
 
-# A call, its answers on a CPU and on a GPU, its numbers on x86_64 and aarch64, and its arguments.
+# A call | verdict on a CPU | verdict on a GPU | number on x86_64, number on aarch64, arguments.
 CALLS = """\
 read                                          | ALLOW  | ALLOW  | 0 63
 clone of a thread                             | ALLOW  | ALLOW  | 56 220 0x3D0F00

@@ -44,7 +44,7 @@ def half(x):
 
 
 def trace_body(body: str, crop: tuple[int, ...] = (2, 2), times: int = 1, **call: Any) -> Traced:
-    """Trace `f(X)` with this body, whose first line is line 8 of the attempt."""
+    """Trace a call `f(X)`. The body of `f` begins on line 8 of the attempt."""
     namespace: dict[str, object] = {}
     source = f"{HEAD}def f(x):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
     exec(compile(source, "a.py", "exec"), namespace)
@@ -52,6 +52,7 @@ def trace_body(body: str, crop: tuple[int, ...] = (2, 2), times: int = 1, **call
 
 
 def steps_of(traced: Traced) -> list[Step]:
+    """Return all steps of a call in order, repeated ones too."""
     return [traced.steps[index] for index in traced.order]
 
 
@@ -198,13 +199,13 @@ def test_these_steps_are_traced(body, steps):
 
 
 @pytest.mark.parametrize(
-    ("body", "counts"),
+    ("body", "counts"),  # counts: distinct steps, steps in order, dropped steps
     [
         ("for _ in range(500):\n    x = x.mT + 1\nreturn x", (4, 1000, 0)),
         (f"for n in range({STEPS + 7}):\n    y = torch.zeros(n)\nreturn y", (STEPS, STEPS, 7)),
         (f"for n in range({ORDER + 9}):\n    y = x.mT\nreturn y", (1, ORDER, 9)),
     ],
-    ids=["a loop is a few steps in a long order", "endless variety", "endless length"],
+    ids=["a loop of equal steps", "too many different steps", "too many equal steps"],
 )
 def test_equal_steps_are_merged_and_excess_steps_are_counted(body, counts):
     traced = trace_body(body)
@@ -412,8 +413,8 @@ def test_initialisation_keeps_masks_and_ones():
     )
     original = {name: value.clone() for name, value in parameters.items()}
     initialise(parameters)
-    kept = {name for name in original if torch.equal(parameters[name], original[name])}
-    assert kept == {"mask", "scale"}
+    unchanged = {name for name in original if torch.equal(parameters[name], original[name])}
+    assert unchanged == {"mask", "scale"}
 
 
 def test_a_confident_model_writes_the_expected_tokens():
@@ -432,13 +433,13 @@ def test_a_confident_model_writes_the_expected_tokens():
 
 
 def test_adam_gives_the_same_weights_as_torch():
-    """The worker has an Adam of its own because torch.optim takes seconds to import."""
-    own, of_torch = (nn.Parameter(torch.ones(3, dtype=torch.float64)) for _ in range(2))
-    adam = Adam([own], betas=(0.9, 0.99))
+    """The worker implements Adam itself, because the import of torch.optim takes seconds."""
+    actual, of_torch = (nn.Parameter(torch.ones(3, dtype=torch.float64)) for _ in range(2))
+    adam = Adam([actual], betas=(0.9, 0.99))
     expected = torch.optim.Adam([of_torch], lr=0.05, betas=(0.9, 0.99))
     for gradient in torch.randn(7, 3, dtype=torch.float64):
-        own.grad, of_torch.grad = gradient.clone(), gradient
+        actual.grad, of_torch.grad = gradient.clone(), gradient
         adam.step(0.05)
         expected.step()
-        assert own.grad is None
-    torch.testing.assert_close(own, of_torch, rtol=1e-9, atol=0.0)
+        assert actual.grad is None
+    torch.testing.assert_close(actual, of_torch, rtol=1e-9, atol=0.0)

@@ -23,7 +23,7 @@ DTYPES = (
 
 @st.composite
 def tensors(draw: st.DrawFn) -> Tensor:
-    """Draw a tensor of any dtype and shape, whose memory may have gaps and another order."""
+    """Draw a tensor of any dtype and shape; it may be strided or permuted."""
     shape = draw(st.lists(st.integers(0, 3), max_size=4))
     gap = draw(st.integers(1, 2))
     numbers = torch.arange(-2, gap * math.prod(shape) - 2).to(draw(st.sampled_from(DTYPES)))

@@ -16,7 +16,7 @@ from manyheads.checks.hidden_check import Draw
         pytest.param((2, 5), "(2, 5)", id="a shape"),
         pytest.param((5,), "(5,)", id="a shape of one axis"),
         pytest.param((), "()", id="the shape of a number"),
-        pytest.param((2, 100_001), "(2, …)", id="a shape with a size that is in no check"),
+        pytest.param((2, 100_001), "(2, …)", id="a shape with a very large size"),
         pytest.param((1,) * 9, "(1, 1, 1, 1, 1, 1, 1, 1, …)", id="a shape of too many axes"),
         pytest.param(Number(1 / 3), "0.3333", id="a factor"),
         pytest.param(Number(1 / 3, digits=2), "0.33", id="a factor with two digits"),

@@ -79,7 +79,7 @@ def test_an_answer_is_used_like_its_tensor(use, value):
 
 def test_an_answer_has_only_the_attributes_of_a_tensor():
     answer = FILE.double(X)
-    assert (answer.shape, answer.dtype) == ((2, 3), "float64")  # the attempt's dtype, as before
+    assert (answer.shape, answer.dtype) == ((2, 3), "float64")
     with pytest.raises(AttributeError, match="an answer has no sums"):
         answer.sums  # noqa: B018
 
@@ -105,8 +105,8 @@ def test_an_answer_equal_to_a_known_mistake_fails():
     assert caught.value.suspect == "not_doubled"
 
 
-INPUT = Draw(7)(2, 4, 6)  # (B, T, C)
-SPLIT = INPUT.unflatten(-1, (3, 2)).transpose(1, 2)  # (B, nh, T, hd)
+INPUT = Draw(7)(2, 4, 6)  # random numbers of shape (B, T, C)
+SPLIT = INPUT.unflatten(-1, (3, 2)).transpose(1, 2)  # split into heads: (B, nh, T, hd)
 AXES, HEADS = ("sequence", "position", "channel"), ("sequence", "head", "position", "number")
 FIRST_OF_HEAD_0 = "head 0, position 0 should hold channels 0…1 of position 0 of sequence 0; yours "
 
@@ -228,7 +228,7 @@ def test_a_contract_has_four_checks_by_default():
 
 
 class Norm:
-    """A module whose requirement is a method."""
+    """A contract of a module: each method with @check becomes a check."""
 
     scale = 2.0
 

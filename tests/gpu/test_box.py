@@ -90,7 +90,7 @@ def test_the_canary_finds_no_leak(box_with_gpu, tmp_path):
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
 def test_an_attempt_cannot_read_the_last_ones_gpu_memory(box_with_gpu, end):
-    """The first fills half of the memory; the second allocates half of it without clearing it."""
+    """The first fills half of the memory; the second allocates as much without clearing it."""
     mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
     first = load_attempt(box_with_gpu)
     if end == "answers":

@@ -1,5 +1,6 @@
-"""Grade hostile students among honest ones with the real `course grade`, and record every file,
-process or kernel setting that changed.
+"""Grade hostile students among honest ones with the real `course grade`.
+
+A run records every watched file, process and kernel setting that changed.
 """
 
 import hashlib
@@ -303,9 +304,9 @@ def without_digests(result: str) -> str:
 
 
 def attempts_of(section: str) -> dict[str, Submit]:
-    """Return all attempts of a section, with an honest one after some of them.
+    """Return all attempts of a section, with an honest one after every eighth.
 
-    For attacks on the machine or its memory, an honest one follows each.
+    If a section attacks more than its own calls, an honest attempt follows each.
     """
     categories = section.split("+")
     tricks = [trick for category in categories for trick in TRICKS[category].items()]
@@ -315,7 +316,7 @@ def attempts_of(section: str) -> dict[str, Submit]:
 
 
 def among_honest(tricks: Mapping[str, Submit], interval: int = 1) -> dict[str, Submit]:
-    """Return these students, two honest ones around them, and one after each `interval` of them."""
+    """Return these students, an honest one before and after all, and one after each `interval`."""
     students: dict[str, Submit] = {name: honest(name) for name in ("aaa_honest", "zzz_honest")}
     for number, (name, submit) in enumerate(tricks.items(), 1):
         students[name] = submit

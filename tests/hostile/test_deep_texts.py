@@ -1,6 +1,4 @@
-"""Deeply nested code: every analysis of the judge survives it, and functions beside it get a
-diagnosis.
-"""
+"""Deeply nested code stops no analysis of the judge, and functions beside it get a diagnosis."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,9 +20,9 @@ FATAL_DEPTH = 330  # it once ended the grading of an attempt with a RecursionErr
 UNREAD_DEPTHS = (FATAL_DEPTH, 900, 3000)  # deeper than the judge reads
 
 
-def nest_expression(before: str, after: str = "", core: str = "x") -> Callable[[int], str]:
-    """Return a function that writes `before` and `after` around `core`, `depth` times each."""
-    return lambda depth: before * depth + core + after * depth
+def nest_expression(prefix: str, suffix: str = "", core: str = "x") -> Callable[[int], str]:
+    """Return a function of a depth: it writes prefix and suffix that often around `core`."""
+    return lambda depth: prefix * depth + core + suffix * depth
 
 
 def nested_patterns(depth: int) -> str:
@@ -103,12 +101,12 @@ def texts_of(construct: str, depth: int) -> list[str]:
 
 def deepest_that_is_read(construct: str) -> int:
     """Return the largest depth at which the judge still parses all programs with the construct."""
-    least, most = 1, DEEPEST
-    while least < most:
-        middle = (least + most + 1) // 2
+    low, high = 1, DEEPEST
+    while low < high:
+        middle = (low + high + 1) // 2
         is_read = all(Source("", text).tree for text in texts_of(construct, middle))
-        least, most = (middle, most) if is_read else (least, middle - 1)
-    return least
+        low, high = (middle, high) if is_read else (low, middle - 1)
+    return low
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ TRANSFORM = (
     "%%capture\ntry:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\n"
     "except NameError:\n    pass\n"
 )
-# For each trick with files: its points of 4, a pattern of the evidence, and what submits it.
+# For each trick with files: its points of 4, a pattern of the evidence, its submission.
 TRICKS: dict[str, tuple[float, str, Submit]] = {
     "symlink_to_the_solution": (
         0,

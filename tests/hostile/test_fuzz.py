@@ -142,20 +142,20 @@ def out_of_bounds(bound: object, value: Any) -> list[object]:
     """Return values of the same type that the bound of the annotation forbids."""
     if not isinstance(bound, Between):  # a set of values, or a pattern
         return [True if value is False else "a secret"]
-    least, most = bound.minimum - 1, bound.maximum + 1
+    too_small, too_large = bound.minimum - 1, bound.maximum + 1
     if isinstance(value, int):
-        return [least, most]
+        return [too_small, too_large]
     if isinstance(value, str):
-        return ["n" * most]
+        return ["n" * too_large]
     if isinstance(value, list):
-        return [(value or [1])[:1] * most, [] if least == 0 else [*value, None]]
+        return [(value or [1])[:1] * too_large, [] if too_small == 0 else [*value, None]]
     if value["$"] == "tensor":
         return [{**value, "index": 77}]
     (item, *_) = value["items"].values()
-    return [{"$": "map", "items": {str(i): item for i in range(most)}}]
+    return [{"$": "map", "items": {str(i): item for i in range(too_large)}}]
 
 
-Violation = tuple[Any, Any, object]  # a container, a key of it, and a forbidden value to put there
+Violation = tuple[Any, Any, object]  # a container, one key, and a forbidden value to put there
 
 
 def type_violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:

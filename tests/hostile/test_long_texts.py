@@ -213,7 +213,7 @@ KINDS_OF_SOURCE: Mapping[str, Callable[[str], Source]] = {
     " of a script": script_source,
     " of a notebook": notebook_source,
 }
-# edits of lines have a limit of their own, in another test
+# another test limits the work for edits of lines
 PACKAGES = ("judge", "submission", "diagnosis")
 DASK = "manyheads.judge.dask_cluster"  # takes no source, and two seconds to import
 
@@ -322,15 +322,15 @@ class TooManyCalls(BaseException):
     """The function made more calls than allowed."""
 
 
-def count_calls(analyse: Callable[[], object], most: int) -> int:
-    """Return how many Python calls a function makes. TooManyCalls ends it after `most` calls."""
+def count_calls(analyse: Callable[[], object], max_calls: int) -> int:
+    """Return how many Python calls a function makes. TooManyCalls ends it after `max_calls`."""
     counter = count()
     last = 0
 
     def count_event(_frame: object, event: str, _arg: object) -> None:
         nonlocal last
         last = next(counter) if event in ("call", "c_call") else last
-        if last > most:
+        if last > max_calls:
             raise TooManyCalls
 
     sys.setprofile(count_event)
@@ -353,11 +353,11 @@ def test_every_analysis_takes_linear_work(text):
     assert len(text) <= CODE_LIMIT
     assert text.count("\n") < LINE_LIMIT
     for name, (work, analyse) in ANALYSES.items():
-        most = work * max(len(text), 20_000)
+        max_calls = work * max(len(text), 20_000)
         try:
-            count_calls(lambda analyse=analyse: analyse(text), most)
+            count_calls(lambda analyse=analyse: analyse(text), max_calls)
         except TooManyCalls:
-            pytest.fail(f"{name}: more than {most} calls for {len(text)} characters")
+            pytest.fail(f"{name}: more than {max_calls} calls for {len(text)} characters")
 
 
 @pytest.mark.parametrize("text", ALL_TEXTS)
@@ -378,7 +378,7 @@ def test_analyses_of_a_call_ring_take_linear_memory():
             # guards are read one at a time, which is slow under tracemalloc
             if name != "guards":
                 analyse(text)
-        _, most = tracemalloc.get_traced_memory()
+        _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < BYTES_PER_CHARACTER * len(text)
+    assert peak_bytes < BYTES_PER_CHARACTER * len(text)

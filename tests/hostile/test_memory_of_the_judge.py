@@ -7,7 +7,7 @@ import sys
 
 from tests.make import REPOSITORY
 
-MAX_JUDGE_MIB = 1024
+MAX_JUDGE_MIB = 1024  # the most memory that docs/threat-model.md allows
 # Replies that the attempt forges: the part that is large, its dtype, and the MiB of each tensor.
 LARGE_REPLIES = (
     ("outputs", "bool", 30.0),  # one byte a number, but eight in the judge's float64

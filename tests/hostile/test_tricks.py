@@ -17,8 +17,10 @@ FEWEST_POINTS = {"passes_the_connection_on": 0}
 
 
 def section_param(section, *values):
-    """Return a row for `parametrize`. Attempts that exhaust the machine run until their time limit,
-    so their rows are marked as slow tests (journeys).
+    """Return a row for `parametrize`.
+
+    Attempts that exhaust the machine run until their time limit, so their rows are marked as
+    slow tests (journeys).
     """
     marks = [pytest.mark.journey] if "exhausting" in section else []
     return pytest.param(section, *values, marks=marks, id=values[0] if values else section)

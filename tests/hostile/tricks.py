@@ -6,10 +6,11 @@ Each file holds one category:
 - wire: write bytes of the attempt's own to the connection that the judge reads;
 - stealing: read answers, inputs or secrets (most answer correctly only if they succeed);
 - forging: write a score or a result;
-- tensors: return tensors that are not what they seem;
+- tensors: return subclasses of tensors, or tensors with odd memory, layouts or devices;
 - cheats: typical shortcuts of machine learning code, such as the answer to another question.
 
-The comment above each trick says what it tries, its points of 4, and the evidence of a lost check.
+The comment above each trick describes it, and gives its points of 4 and a pattern for the
+evidence of a lost check.
 """
 
 import re
