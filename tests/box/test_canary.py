@@ -48,6 +48,7 @@ def test_a_course_below_a_bound_folder_is_hidden(folder_outside_tmp, link):
     equipment = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
     body = "    return torch.tensor([len(os.listdir('/box/given' + p)) for p in ('', '/course')])"
     with namespaces.NamespaceBox(LIMITS, course_path, equipment) as box:
+        # library.py and the folder of the course, which is empty in the box
         assert value_of(box, LIMITS, body) == [2, 0]
 
 

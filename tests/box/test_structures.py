@@ -313,7 +313,7 @@ def test_any_other_exception_is_reported_by_its_type(exceptions, name):
         pytest.param(
             Load("x = 1\ny = (\n", "a.ipynb", (1, 2)),
             [("'(' was never closed", 2)],
-            id="a line of the cell, not of the joined cells",
+            id="no line number in the message",
         ),
         pytest.param(r'print("caf\udce9", "\ud800")', [], id="printed text does not count"),
     ],

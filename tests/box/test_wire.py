@@ -47,7 +47,9 @@ def received_in_pieces(data: bytes, bytes_at_once: int) -> object:
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(tensors(), max_size=4), st.sampled_from([1, 5, 1 << 20]), st.floats(0, 0.999))
-def test_tensors_arrive_unchanged_and_an_incomplete_message_is_none(sent, bytes_at_once, share):
+def test_tensors_arrive_unchanged_and_an_incomplete_message_is_none(
+    sent, bytes_at_once, received_share
+):
     data = wire.encode(Call("f", tuple(sent)))
     for message in (wire.decode(data), received_in_pieces(data, bytes_at_once)):
         assert isinstance(message, Call)
@@ -57,7 +59,7 @@ def test_tensors_arrive_unchanged_and_an_incomplete_message_is_none(sent, bytes_
             assert torch.equal(received, tensor)
             assert received.data_ptr() % received.itemsize == 0
             received.zero_()
-    assert received_in_pieces(data[: int(share * len(data))], bytes_at_once) is None
+    assert received_in_pieces(data[: int(received_share * len(data))], bytes_at_once) is None
 
 
 def test_a_message_omits_fields_with_default_values() -> None:
@@ -100,6 +102,7 @@ def make_payload(shape: list[int], byte_count: int) -> bytearray:
 @pytest.mark.parametrize(
     ("shape", "byte_count"),
     [([1] * 64, 4), ([0] * 64, 0), ([(1 << 40) - 1, 0], 0), ([], 4)],
+    ids=["64 axes", "64 empty axes", "a long axis", "no axis"],
 )
 def test_a_tensor_has_the_shape_in_the_header(shape: list[int], byte_count: int) -> None:
     body, (tensor,) = wire.unpack(make_payload(shape, byte_count))

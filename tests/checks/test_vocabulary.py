@@ -239,7 +239,7 @@ class Norm:
 
 
 @pytest.mark.parametrize(
-    ("hint_or_pair", "title", "hint"),
+    ("hint_or_pair", "title", "hint"),  # hint_or_pair: another hint, or another title and hint
     [
         ("", "works where .to(device) has put it", "Which device is x on?"),
         ("A buffer?", "works where .to(device) has put it", "A buffer?"),
