@@ -1,4 +1,4 @@
-"""The calls of one attempt in a real box: batches, deaths, time limits, impossible replies."""
+"""AttemptRunner in a real box: batched calls, ended processes, time limits, impossible replies."""
 
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -31,7 +31,7 @@ from tests.make import cases
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 DOUBLES = "def f(x):\n    return x + x\n"
 SINGLE = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
-# It says that it has changed an argument which it was not given.
+# Reports a change of an argument that the call does not have, after this many seconds of sleep.
 LIES = (
     "import sys, time\nworker = sys.modules['manyheads_worker.answer_call']\n"
     "def f(x):\n    time.sleep({})\n"
@@ -41,8 +41,8 @@ LOOPS = "def f(x=0):\n    while True: pass\n"
 
 
 @pytest.fixture
-def loaded_runner(box):
-    """Load an attempt with this text and these limits."""
+def load_runner(box):
+    """Return a function that loads an attempt (its text, its limits) and returns its runner."""
     with ExitStack() as stack:
 
         def load(source, device="cpu", in_box=box, **limits):
@@ -53,15 +53,15 @@ def loaded_runner(box):
         yield load
 
 
-def answers_of(runner, names):
-    """Return for each answer its numbers, its exception's name, or the end of the process.
+def answers_of(runner, functions):
+    """Call functions in one batch. Return the numbers, the exception's name or the End of each.
 
     Args:
         runner: The attempt.
-        names: The functions to call together, with X times 1, X times 2, and so on.
+        functions: Names of one letter; the first function gets X, the second 2 * X, and so on.
     """
     questions = [
-        CheckQuestion(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(names, 1)
+        CheckQuestion(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(functions, 1)
     ]
     outcomes: list[object] = []
     for answer in runner.execute_all(questions):
@@ -75,8 +75,8 @@ def answers_of(runner, names):
 
 
 @pytest.fixture
-def batches(monkeypatch):
-    """How many calls were sent together, each time."""
+def batch_sizes(monkeypatch):
+    """Return a list that records how many calls were sent in each batch."""
     counts: list[int] = []
     ask_all, ask_one = Connection.ask_all, Connection.ask
 
@@ -94,11 +94,11 @@ def batches(monkeypatch):
     return counts
 
 
-def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(loaded_runner, batches):
-    runner = loaded_runner(DOUBLES + "def g(x):\n    raise KeyError\n")
+def test_a_batch_returns_each_answer_and_records_its_check(load_runner, batch_sizes):
+    runner = load_runner(DOUBLES + "def g(x):\n    raise KeyError\n")
     assert answers_of(runner, "fgfh") == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
     assert [exchange.check for exchange in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
-    assert batches == [4, 2]  # a call that raises is sent once more, in float32
+    assert batch_sizes == [4, 2]  # a call that raises is sent once more, in float32
 
 
 @cases(
@@ -118,51 +118,51 @@ def test_each_call_gets_its_own_answer_and_is_kept_with_its_check(loaded_runner,
         "hangs up": ("import os; os.close(65)", End.CRASHED),
     },
 )
-def test_other_calls_are_answered_if_one(loaded_runner, batches, body, end):
-    runner = loaded_runner(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
+def test_other_calls_of_a_batch_are_answered_if_one_call_fails(load_runner, batch_sizes, body, end):
+    runner = load_runner(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
     assert answers_of(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
-    batches.clear()
+    batch_sizes.clear()
     answers_of(runner, "ff")
-    assert batches == [1, 1], "after that no calls are sent together"
+    assert batch_sizes == [1, 1], "after a failure each call is sent alone"
 
 
-def test_each_call_of_a_batch_has_its_own_time(loaded_runner):
+def test_each_call_of_a_batch_has_its_own_time_limit(load_runner):
     slow = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + x\n"
-    assert answers_of(loaded_runner(slow, seconds_per_call=1.1), "fff") == [
+    assert answers_of(load_runner(slow, seconds_per_call=1.1), "fff") == [
         [2.0, 4.0],
         [4.0, 8.0],
         [6.0, 12.0],
     ]
 
 
-def test_the_time_of_an_attempt_is_used_up_for_all_its_calls(loaded_runner):
-    runner = loaded_runner(LOOPS, seconds_per_call=0.4, seconds_per_attempt=0.4)
+def test_all_calls_share_the_time_limit_of_the_attempt(load_runner):
+    runner = load_runner(LOOPS, seconds_per_call=0.4, seconds_per_attempt=0.4)
     first, second = runner.execute_all([CheckQuestion("f", Call("f", (X,)))] * 2)
     assert "No answer within 0." in str(first)
     assert "used up the 0.4 seconds" in str(second)
 
 
-def test_an_attempt_in_float32_is_asked_in_float32_from_then_on(loaded_runner, batches):
-    runner = loaded_runner(SINGLE)
+def test_an_attempt_that_needs_float32_gets_all_later_calls_in_float32(load_runner, batch_sizes):
+    runner = load_runner(SINGLE)
     assert answers_of(runner, "ff") == answers_of(runner, "ff") == [3.0, 6.0]
     assert runner.dtype == runner.transcript[0].reply.outputs[0].dtype == "float32"
-    assert batches == [2, 2, 2]
+    assert batch_sizes == [2, 2, 2]
 
 
-def test_a_call_that_states_its_dtype_is_sent_in_no_other(loaded_runner):
-    runner = loaded_runner(SINGLE)
+def test_a_call_with_a_dtype_is_never_sent_in_another(load_runner):
+    runner = load_runner(SINGLE)
     assert runner.execute(Call("f", (X,), dtype="float64")).raised is not None
     assert runner.dtype == "float64"
 
 
-def test_an_impossible_reply_is_not_taken(loaded_runner, batches):
-    assert answers_of(loaded_runner(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
-    assert batches == [2, 1, 1]
+def test_an_impossible_reply_is_refused(load_runner, batch_sizes):
+    assert answers_of(load_runner(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
+    assert batch_sizes == [2, 1, 1]
 
 
-def test_the_time_of_a_batch_with_an_impossible_reply_is_given_back(loaded_runner):
-    """The calls are sent again one by one, each with the time that it would have had."""
-    runner = loaded_runner(LIES.format(0.5), seconds_per_call=5.0, seconds_per_attempt=60.0)
+def test_a_batch_with_an_impossible_reply_uses_up_no_time(load_runner):
+    """Each call is sent again alone, with its full time."""
+    runner = load_runner(LIES.format(0.5), seconds_per_call=5.0, seconds_per_attempt=60.0)
     assert runner._ask_batch([Call("f", (X,))] * 2, "float64") == [None] * 2
     assert runner._spent.seconds < 0.5
 
@@ -189,8 +189,8 @@ def call_count(runner):
     return runner.execute(Call("count")).outputs[0].tensor.item()
 
 
-def test_each_death_leaves_less_time_for_the_next_call(loaded_runner):
-    runner = loaded_runner(LOOPS, seconds_per_call=1.0, seconds_per_attempt=60.0)
+def test_a_call_after_a_timeout_has_less_time(load_runner):
+    runner = load_runner(LOOPS, seconds_per_call=1.0, seconds_per_attempt=60.0)
     seconds = []
     for _ in range(3):
         with pytest.raises(AttemptEnded) as ended:
@@ -200,12 +200,12 @@ def test_each_death_leaves_less_time_for_the_next_call(loaded_runner):
     assert seconds == ["1", "0.5", "0.5"]
 
 
-@pytest.mark.parametrize("together", [1, 3], ids=["asked one by one", "asked together"])
-def test_all_replies_of_an_attempt_are_bounded_together(loaded_runner, together):
-    """The judge keeps them: large ones, one after the other, once filled its memory."""
+@pytest.mark.parametrize("batch_size", [1, 3], ids=["asked one by one", "asked together"])
+def test_the_total_size_of_all_replies_is_bounded(load_runner, batch_size):
+    """The judge keeps all replies; many large ones once filled its memory."""
     large = "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)"
-    runner = loaded_runner(large, reply_mib=1)
-    batch = [CheckQuestion("f", Call("f", (X,)))] * together
+    runner = load_runner(large, reply_mib=1)
+    batch = [CheckQuestion("f", Call("f", (X,)))] * batch_size
     for _ in range(30):
         answers = runner.execute_all(batch)
     total_bytes = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
@@ -216,13 +216,13 @@ def test_all_replies_of_an_attempt_are_bounded_together(loaded_runner, together)
     )
 
 
-def test_a_call_that_is_refused_is_sent_once(loaded_runner):
-    runner = loaded_runner(COUNTS)
+def test_a_call_that_raises_value_error_is_sent_only_once(load_runner):
+    runner = load_runner(COUNTS)
     assert [runner.execute(Call("refuse")).raised.message for _ in range(2)] == ["1", "2"]
 
 
-def test_a_module_finds_itself_in_sys_modules_and_is_not_main(loaded_runner):
-    runner = loaded_runner(
+def test_an_attempt_is_in_sys_modules_and_is_not_main(load_runner):
+    runner = load_runner(
         "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
         "def f(x):\n    return x * "
         "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
@@ -235,19 +235,21 @@ def test_a_module_finds_itself_in_sys_modules_and_is_not_main(loaded_runner):
     "device, message, second_count",
     {
         "an error that breaks CUDA": ("meta", "CUDA error: device-side assert triggered", 1),
-        "no memory left": ("meta", "CUDA out of memory. Tried to allocate 2.00 GiB", 2),
+        "no GPU memory left": ("meta", "CUDA out of memory. Tried to allocate 2.00 GiB", 2),
         "the same error on a CPU": ("cpu", "CUDA error: device-side assert triggered", 2),
     },
 )
-def test_the_process_is_replaced_only_after(loaded_runner, device, message, second_count):
-    runner = loaded_runner(COUNTS, device)
+def test_only_an_error_that_breaks_cuda_restarts_the_process(
+    load_runner, device, message, second_count
+):
+    runner = load_runner(COUNTS, device)
     call_count(runner)
     assert runner.execute(Call("fail", (message,))).raised.message == message
     assert call_count(runner) == second_count
 
 
-def test_the_time_of_further_starts_counts(loaded_runner, box, monkeypatch):
-    """On the clock of this test a start takes eight seconds, and other actions take no time."""
+def test_restarts_use_up_the_time_of_the_attempt(load_runner, box, monkeypatch):
+    """The clock is faked: a start takes eight seconds, and everything else takes none."""
     now = [0.0]
     monkeypatch.setattr("manyheads.box.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
     starts = []
@@ -257,7 +259,7 @@ def test_the_time_of_further_starts_counts(loaded_runner, box, monkeypatch):
         starts.append(limits)
         return box.attempt(limits)
 
-    runner = loaded_runner(
+    runner = load_runner(
         COUNTS, in_box=SimpleNamespace(attempt=slow_attempt), seconds_per_attempt=20.0
     )
     for end in [*["exit status 1"] * 3, "used up the 20 seconds"]:
@@ -312,11 +314,11 @@ STOPPED = Raised("E", ("E",), "", "load", None)
         ),
     },
 )
-def test_a_reply_is_possible_only_with(call, reply, is_possible):
+def test_a_reply_that_does_not_fit_its_call_is_impossible(call, reply, is_possible):
     assert (validate_reply(call, reply) == "") == is_possible
 
 
-def test_buffers_are_numbered_in_their_order_and_have_no_names():
+def test_buffers_must_be_numbered_in_order():
     entry = Entry((1,), "float32", "cpu")
     facts = replace(FACTS, buffers={"0": entry, "1": entry})
     sent = wire.encode(Reply(modules=(facts,)))[wire.LENGTH.size :]

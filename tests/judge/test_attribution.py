@@ -1,4 +1,4 @@
-"""The function that a failure belongs to, and its evidence in a result."""
+"""Attribution: the function that a failed check belongs to, and the evidence shown for it."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ FAILED = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed", evidence=
 
 
 @cases(
-    "replies, ended, function",
+    "replies, fatal_call, function",
     {
         "no call": ("", None, ""),
         "the last call, which is wrong": ("a right, b wrong", None, "b"),
@@ -47,7 +47,11 @@ FAILED = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed", evidence=
         "the call that ended the process": ("a wrong", Call("b"), "b"),
     },
 )
-def test_a_check_fails_at(running_mean, replies, ended, function):
+def test_a_failed_check_is_attributed_to_one_function(running_mean, replies, fatal_call, function):
+    """Each row lists the calls of one check, in order, as "function reply [dtype]".
+
+    `fatal_call` is the call that ended the process, and `function` the one that is blamed.
+    """
     exchanges = []
     for reply in filter(None, replies.split(", ")):
         name, kind, *dtype = reply.split()
@@ -56,7 +60,7 @@ def test_a_check_fails_at(running_mean, replies, ended, function):
     hidden = HiddenRun(
         [FAILED],
         exchanges,
-        {"check": ended} if ended else {},
+        {"check": fatal_call} if fatal_call else {},
         lambda exchange: exchange.reply is REPLIES["right"],
     )
     (check,) = assemble(running_mean, NO_TEXT, None, None, hidden=hidden).checks
@@ -75,7 +79,7 @@ def test_a_function_that_fails_only_a_hidden_check_is_wrong(running_mean):
 
 
 def result_at_home(exercise, attempt, source):
-    """The result of an attempt that runs in this process, without hidden checks."""
+    """Return the result of `course check`. The attempt, a namespace, runs in this process."""
     dictionary, runner = read(exercise.fingerprints), LocalRecordingRunner(attempt)
     replies = ask_public_calls(PublicCalls(dictionary, runner), source, exercise)
     return assemble(exercise, source, dictionary, replies, name_misconceptions(replies))
@@ -87,7 +91,7 @@ def refuse_always(x):
 
 @pytest.mark.recorded
 @cases(
-    "public, check_id, suspect, ids",
+    "public_misconception, check_id, hidden_misconception, expected_ids",
     {
         "a new one": ("counts_all", "check", "empty_unchecked", ["counts_all", "empty_unchecked"]),
         "the same one": ("counts_all", "check", "counts_all", ["counts_all"]),
@@ -106,25 +110,23 @@ def refuse_always(x):
         ),
     },
 )
-def test_to_what_public_replies_show_a_hidden_check_adds(
-    running_mean, public, check_id, suspect, ids
+def test_a_hidden_check_adds_only_a_new_misconception(
+    running_mean, public_misconception, check_id, hidden_misconception, expected_ids
 ):
     dictionary = read(running_mean.fingerprints)
     calls = PublicCalls(dictionary, LocalRecordingRunner({"running_mean": refuse_always}))
     replies = ask_public_calls(calls, NO_TEXT, running_mean)
-    outcome = replace(FAILED, id=check_id, suspect=suspect, function="running_mean")
+    outcome = replace(FAILED, id=check_id, suspect=hidden_misconception, function="running_mean")
     hidden = HiddenRun([outcome], [], {}, lambda exchange: False)
-    diagnosis = diagnosis_of(load_bank(running_mean).texts, public)
+    diagnosis = diagnosis_of(load_bank(running_mean).texts, public_misconception)
     result = assemble(running_mean, NO_TEXT, dictionary, replies, diagnosis, hidden=hidden)
-    assert [diagnosed.id for diagnosed in result.diagnosis] == ids
+    assert [diagnosed.id for diagnosed in result.diagnosis] == expected_ids
     (function,) = result.functions
     assert (function.state, function.check) == ("wrong", "gives as many numbers as it gets")
 
 
 @pytest.mark.parametrize("hint", ["Count.", ""])
-def test_an_attempt_that_is_not_begun_has_the_hint_of_the_exercise_if_it_has_one(
-    running_mean, hint
-):
+def test_an_untouched_stub_gets_the_hint_of_the_exercise_or_the_usual_one(running_mean, hint):
     exercise = replace(running_mean, row=running_mean.row.model_copy(update={"hint": hint}))
     result = assemble_uncalled(exercise, NO_TEXT, [FAILED], UNTOUCHED)
     (diagnosed,) = result.diagnosis
@@ -152,10 +154,8 @@ def test_an_attempt_that_is_not_begun_has_the_hint_of_the_exercise_if_it_has_one
         ),
     },
 )
-def test_the_evidence_shows_the_origin_of_the_numbers_if_a_failure_has_it(
-    mutant_id, function, check, origin
-):
-    """A check of an earlier layer fails, too, and cannot tell where the numbers came from."""
+def test_the_evidence_names_where_wrong_numbers_come_from(mutant_id, function, check, origin):
+    """A check of an earlier layer fails, too, but it cannot name the origin of the numbers."""
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == "reshape_dance")
     mutant = next(mutant for mutant in load_bank(exercise).mutants if mutant.id == mutant_id)
     result = result_at_home(exercise, mutant.namespace, NO_TEXT)
@@ -183,7 +183,9 @@ def test_the_evidence_shows_the_origin_of_the_numbers_if_a_failure_has_it(
         ),
     },
 )
-def test_a_function_that_is_not_defined_is_explained_if_it_stands(running_mean, text, title, hint):
+def test_an_undefined_function_is_explained_if_its_code_is_elsewhere(
+    running_mean, text, title, hint
+):
     (diagnosed,) = result_at_home(running_mean, {}, Source("a.py", text)).diagnosis
     assert diagnosed.title == title
     assert diagnosed.hint.startswith(hint)
@@ -198,14 +200,14 @@ def test_a_function_that_is_not_defined_is_explained_if_it_stands(running_mean, 
         "no text": (NO_TEXT, "undefined"),
     },
 )
-def test_another_name_is_suggested_only_if_the_function_is_undefined_in(source, state):
+def test_a_similar_name_is_suggested_only_for_an_undefined_function(source, state):
     verdict = FunctionVerdict("attend", "undefined", near="attent")
     result = function_result(verdict, source)
     near = "attent" if state == "undefined" else ""
     assert (result.state, result.evidence, result.near) == (state, "", near)
 
 
-def test_code_beside_a_stub_is_named_if_there_is_no_other_evidence():
+def test_code_above_a_stub_is_named_if_there_is_no_other_evidence():
     source = Source(
         "a.py",
         "def mean(x):\n    return x.mean()\n\ndef mean(x):\n    raise NotImplementedError()\n",
@@ -216,7 +218,7 @@ def test_code_beside_a_stub_is_named_if_there_is_no_other_evidence():
     assert function_result(begun, source).evidence == "its forward is not written yet"
 
 
-def test_a_suggestion_is_complete_beside_a_long_message():
+def test_a_long_message_does_not_cut_the_suggestion_after_it():
     outcome = CheckOutcome("a", "a", Layer.VALUES, 1, "", "error", "m" * LIMIT)
     evidence = join_sentences(outcome.evidence, "After a transpose write .reshape(…) for .view(…).")
     source = Source("a.py", "")
@@ -225,7 +227,7 @@ def test_a_suggestion_is_complete_beside_a_long_message():
     assert len(check_result(outcome, "mean", source, "m" * 3 * LIMIT).evidence) <= 2 * LIMIT
 
 
-def test_lines_in_the_evidence_of_a_notebook_are_lines_of_its_cells():
+def test_evidence_about_a_notebook_gives_lines_of_its_cells():
     source = Source("a.ipynb", "x = 1\ny = 2\nz = 3\n", cells=(1, 3))
     outcome = CheckOutcome("a", "a", Layer.VALUES, 1, "", "error", "raised ValueError on line 3")
     verdict = FunctionVerdict("mean", "wrong", evidence=outcome.evidence)

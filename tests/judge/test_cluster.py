@@ -45,7 +45,7 @@ class Cluster:
     """
 
     def __init__(self, folder, stack):
-        """Start it. It ends with the stack."""
+        """Start a scheduler and two workers. They end when the stack closes."""
         self.folder, self.course = folder, copy_course(TINY, folder / "course")
         self.workers: dict[str, psutil.Popen] = {}
         file = folder / "scheduler.json"
@@ -80,12 +80,12 @@ class Cluster:
         return [worker for worker in self.workers.values() if worker.poll() is None]
 
     def worker_names(self):
-        """The names of the workers that the scheduler knows, by their addresses."""
+        """Return the names of the workers that the scheduler knows, by address."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         return {address: workers[address]["name"] for address in workers}
 
     def submissions(self, folder, attempts):
-        """Hand in these attempts, by student, and return the submissions."""
+        """Hand in attempts (student → text) and return the submissions."""
         return find_submissions(load_course(self.course), hand_in(folder, attempts))[0]
 
     def grade(self, submissions, device=Device.CPU):
@@ -101,7 +101,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def shared_cluster():
-    """Not below /tmp: an attempt has a /tmp of its own, so nothing there could leak into it."""
+    """Return a cluster in /var/tmp. In /tmp nothing could leak: each attempt has its own /tmp."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         folder.chmod(0o755)
@@ -109,7 +109,7 @@ def shared_cluster():
 
 
 def results_in(out):
-    """The results so far, by student."""
+    """Return the results that are written so far, by student."""
     results = [Result.model_validate_json(path.read_bytes()) for path in out.glob("*/*.json")]
     return {result.student: result for result in results}
 
@@ -120,7 +120,7 @@ def wait_while_running(condition, process):
         time.sleep(0.01)
 
 
-def test_two_workers_give_the_results_of_this_machine(shared_cluster, box, tmp_path):
+def test_two_workers_give_the_same_results_as_one_machine(shared_cluster, box, tmp_path):
     process = shared_cluster.start_grading(tmp_path, CLASS)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
@@ -135,7 +135,7 @@ def test_two_workers_give_the_results_of_this_machine(shared_cluster, box, tmp_p
     assert all(worker.children() for worker in shared_cluster.alive()), "each has a judge"
 
 
-def test_a_worker_whose_box_leaks_stops_the_run_before_it_grades(shared_cluster, tmp_path):
+def test_a_worker_with_a_leaking_box_stops_the_run_before_grading(shared_cluster, tmp_path):
     bwrap = shared_cluster.folder / "bin" / "bwrap"
     bwrap.parent.mkdir()
     slowly = "sleep 2"  # the other two workers would have graded everybody meanwhile
@@ -160,7 +160,7 @@ def test_a_worker_whose_box_leaks_stops_the_run_before_it_grades(shared_cluster,
     assert course_secret(shared_cluster.course).decode() not in logged
 
 
-def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(shared_cluster, tmp_path):
+def test_every_student_is_graded_once_if_a_worker_is_killed(shared_cluster, tmp_path):
     students, out = [f"s{i}" for i in range(5)], tmp_path / "out"
     process = shared_cluster.start_grading(tmp_path, dict.fromkeys(students, SLOW))
     wait_while_running(lambda: results_in(out), process)
@@ -168,7 +168,7 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(shared_cluste
     busiest = max(tasks, key=lambda address: len(tasks[address]))
     assert tasks[busiest]
     victim = shared_cluster.workers[shared_cluster.worker_names()[busiest]]
-    family = victim.children(recursive=True)
+    judge_and_box = victim.children(recursive=True)
     victim.kill()
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
@@ -177,10 +177,12 @@ def test_a_worker_that_is_killed_loses_no_student_and_doubles_none(shared_cluste
     assert scores == dict.fromkeys(students, 4)
     entries = [json.loads(line) for line in (out / JOURNAL).read_text().splitlines() if line]
     assert sorted(name for name, _ in entries) == [f"{s}/averages" for s in students]
-    assert not psutil.wait_procs(family, timeout=60)[1], "its judge and its box ended with it"
+    assert not psutil.wait_procs(judge_and_box, timeout=60)[1], (
+        "its judge and its box ended with it"
+    )
 
 
-def test_a_judge_that_is_killed_is_replaced(shared_cluster, tmp_path):
+def test_a_killed_judge_is_replaced(shared_cluster, tmp_path):
     graded = shared_cluster.grade(
         shared_cluster.submissions(tmp_path, dict.fromkeys(("ada", "ben", "cat"), SLOW))
     )
@@ -194,7 +196,7 @@ def test_a_judge_that_is_killed_is_replaced(shared_cluster, tmp_path):
     assert scores == [4, 4, 4]
 
 
-def test_ctrl_c_waits_for_no_worker(shared_cluster, tmp_path):
+def test_ctrl_c_does_not_wait_for_workers(shared_cluster, tmp_path):
     process = shared_cluster.start_grading(tmp_path, {"ada": RIGHT, "ben": SLOW, "cat": SLOW})
     wait_while_running(lambda: results_in(tmp_path / "out"), process)
     for worker in shared_cluster.alive():
@@ -234,7 +236,7 @@ def test_an_error_inside_dask_is_not_shown(shared_cluster, capfd):
     assert not capfd.readouterr().err
 
 
-def test_a_course_that_changes_is_graded_by_a_new_judge(shared_cluster, tmp_path):
+def test_a_changed_course_is_graded_by_a_new_judge(shared_cluster, tmp_path):
     submissions = shared_cluster.submissions(tmp_path, {"ada": RIGHT})
     checks = shared_cluster.course / CHECKS
     for title in ("averages all that came so far", "is the mean so far"):
@@ -243,14 +245,14 @@ def test_a_course_that_changes_is_graded_by_a_new_judge(shared_cluster, tmp_path
         checks.write_text(checks.read_text().replace(title, "is the mean so far"))
 
 
-def test_attempts_for_a_gpu_go_to_no_other_worker(shared_cluster, tmp_path):
+def test_grading_on_a_gpu_needs_a_worker_that_announces_one(shared_cluster, tmp_path):
     submissions = shared_cluster.submissions(tmp_path, {"ada": RIGHT})
     message = r"^no worker at .* announces GPU=1\. Next: dask worker .*--resources GPU=1$"
     with pytest.raises(CourseFault, match=message):
         next(shared_cluster.grade(submissions, Device.CUDA))
 
 
-def test_a_cluster_that_is_lost_is_named(shared_cluster, tmp_path, monkeypatch):
+def test_lost_workers_and_a_lost_scheduler_are_reported(shared_cluster, tmp_path, monkeypatch):
     submissions = shared_cluster.submissions(tmp_path, dict.fromkeys("abcdefghijklmnopqrst", RIGHT))
     first_run, second_run = shared_cluster.grade(submissions), shared_cluster.grade(submissions)
     next(first_run)

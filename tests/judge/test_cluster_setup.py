@@ -1,6 +1,6 @@
-"""Internal: no real cluster can be made to break at a chosen moment between scheduler and client.
+"""Internal: a real cluster cannot be made to break at a chosen moment, so tests simulate it.
 
-And what a cluster must have before any work is sent to it.
+Also what a cluster must have before it gets work.
 """
 
 import importlib
@@ -26,9 +26,7 @@ from tests.make import add, hand_in
 
 
 @pytest.mark.journey  # it waits a quarter of a minute for an answer
-def test_an_address_where_nobody_listens_is_reported_in_one_sentence(
-    run_course, tiny_copy, tmp_path
-):
+def test_an_address_without_a_scheduler_is_reported_in_one_line(run_course, tiny_copy, tmp_path):
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     with socket.socket() as bound_socket:  # and never listening
         bound_socket.bind(("127.0.0.1", 0))
@@ -40,7 +38,7 @@ def test_an_address_where_nobody_listens_is_reported_in_one_sentence(
     assert ". Next: dask scheduler" in line
 
 
-def test_without_dask_the_extra_is_named(monkeypatch):
+def test_a_missing_dask_is_reported_with_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "manyheads.judge.dask_cluster")
     message = r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"
@@ -48,7 +46,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         importlib.import_module("manyheads.judge.dask_cluster")
 
 
-def test_a_worker_that_sees_other_files_takes_no_work(tiny_copy, tmp_path):
+def test_a_worker_with_different_files_refuses_to_grade(tiny_copy, tmp_path):
     course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
     setup = RunSetup(plan, Keys(course, plan).of_course(), course.limits.source_kib)
     (submission,), _ = find_submissions(course, hand_in(tmp_path / "submitted", {"ada": RIGHT}))
@@ -89,14 +87,14 @@ def fail():
     raise TypeError("a judge's own fault")
 
 
-def test_returned_values_and_exceptions_come_back(client):
+def test_workers_send_back_values_and_exceptions(client):
     calls = [partial(divmod, number, 2) for number in range(9)]
     assert sorted(worker_results(client, *calls)) == [divmod(number, 2) for number in range(9)]
     with pytest.raises(TypeError, match=r"^a judge's own fault$"):
         worker_results(client, fail)
 
 
-def test_a_result_counts_although_its_worker_is_lost_meanwhile(client, monkeypatch):
+def test_a_received_result_counts_even_if_its_worker_is_lost_then(client, monkeypatch):
     gather = client._gather
 
     async def gather_and_lose(tasks: Any, **options: Any) -> Any:
@@ -112,14 +110,14 @@ def test_a_result_counts_although_its_worker_is_lost_meanwhile(client, monkeypat
 GONE = r"^the dask scheduler at tcp://here is gone\. Next: start it again"
 
 
-def test_the_scheduler_is_gone_if_the_client_has_closed(client):
+def test_a_closed_client_is_reported_as_a_lost_scheduler(client):
     threading.Timer(0.5, client.close).start()
     for call in (partial(wait_for, "never"), partial(divmod, 7, 2)):
         with pytest.raises(WorkerLost, match=GONE):
             worker_results(client, call)
 
 
-def test_the_scheduler_is_gone_if_a_connection_breaks_with_a_result_on_its_way(client, monkeypatch):
+def test_a_connection_broken_in_transfer_is_reported_as_a_lost_scheduler(client, monkeypatch):
     async def raise_os_error(*_: Any, **__: Any) -> None:
         raise OSError("Stream is closed")
 

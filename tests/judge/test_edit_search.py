@@ -1,4 +1,4 @@
-"""Small edits of an attempt's text: which are tried, how many, and which lines are proved."""
+"""The search for a small edit that makes an attempt right: which edits are tried, in what order."""
 
 import sys
 
@@ -36,15 +36,15 @@ COMPOUND = (
 
 
 def edits(text, *targets):
-    """Return the edits of a text. Python can parse each edited text."""
+    """Return the candidate edits of a text, after a check that each edited text can be parsed."""
     result = candidates(Source("attempt.py", text), targets)
     for edit in result:
         assert edit.after.tree
     return result
 
 
-def changed_to(text, *targets):
-    """The lines that edits put in place of others."""
+def new_lines(text, *targets):
+    """Return the lines that the edits of a text write."""
     return {
         new
         for edit in edits(text, *targets)
@@ -56,7 +56,7 @@ def changed_to(text, *targets):
 @cases("before, after", MISTAKES)
 def test_an_edit_undoes_a_mistake(before, after):
     source = f"import torch\ndef attend(q, k, f):\n    {before}\n"
-    assert f"    {after}" in changed_to(source)
+    assert f"    {after}" in new_lines(source)
     assert {edit.line for edit in edits(source) if f"    {after}\n" in edit.after.text} == {3}
 
 
@@ -85,18 +85,18 @@ def test_an_edit_undoes_a_mistake(before, after):
         },
     },
 )
-def test_a_line_is_added_or_taken_out(before, after, category):
-    found = [edit for edit in edits(before) if edit.after.text == after]
-    assert found
-    assert not category or found[0].category == category
+def test_an_edit_removes_a_line_or_adds_a_super_call(before, after, category):
+    matching_edits = [edit for edit in edits(before) if edit.after.text == after]
+    assert matching_edits
+    assert not category or matching_edits[0].category == category
 
 
-def test_a_layer_and_a_size_are_tried_in_place_of_others_of_their_kind():
+def test_layers_replace_layers_and_sizes_replace_sizes():
     body = "        size = x.shape[1] * self.dropout\n        return self.key(x) / size\n"
-    tried = changed_to(MODULE.replace("        return x\n", body))
-    assert "        return self.query(x) / size" in tried
-    assert "        size = x.shape[1] * self.width" in tried
-    assert "        return self.width(x) / size" not in tried
+    lines = new_lines(MODULE.replace("        return x\n", body))
+    assert "        return self.query(x) / size" in lines
+    assert "        size = x.shape[1] * self.width" in lines
+    assert "        return self.width(x) / size" not in lines
 
 
 FUNCTIONS = (
@@ -140,7 +140,7 @@ def test_texts_and_annotations_are_not_edited():
             assert text in edit.after.text
 
 
-def test_an_edit_has_its_line_of_the_file_and_a_printable_description():
+def test_an_edit_has_a_line_and_a_printable_description():
     source = "é = 1\n\ndef f(ü, b):\n    return g(\n        ü,\n        b - 1,\n    )\n"
     lines = {edit.description: edit.line for edit in edits(source)}
     assert lines["b - 1, → (b + 1),"] == 6
@@ -149,7 +149,7 @@ def test_an_edit_has_its_line_of_the_file_and_a_printable_description():
     assert {edit.description.isprintable() for edit in edits(hidden)} == {True}
 
 
-def test_edits_of_the_line_of_an_exception_come_first_and_then_likely_ones():
+def test_edits_of_the_line_that_raised_come_first():
     source = Source("attempt.py", "def f(q, k):\n    q = q.sum(0)\n    return q / k\n")
     assert [edit.line for edit in candidates(source, (), {3})][:3] == [3, 3, 3]
     tiers = [edit.tier for edit in candidates(source, ())]
@@ -171,11 +171,11 @@ def test_edits_of_the_line_of_an_exception_come_first_and_then_likely_ones():
         "is empty": "",
     },
 )
-def test_no_edit_is_made_of_a_text_that(text):
+def test_a_text_that_is_too_long_or_invalid_has_no_edits(text):
     assert candidates(Source("attempt.py", text), ()) == []
 
 
-def test_an_integer_that_cannot_be_written_down_again_stays():
+def test_an_integer_too_long_to_print_is_not_edited():
     text = f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n"
     numbers = [
         edit for edit in candidates(Source("attempt.py", text), ()) if edit.category == "number"
@@ -230,9 +230,10 @@ OF_THREE_KINDS = [edit_of(3, "sign"), *EDITS, edit_of(9, "swap")]
         "the last within that": (EDITS, {41}, {1, 2, 3}, {"proofs": 4}, [41], 100, 4),
     },
 )
-def test_lines_are_named_if_edits_of_them_are_proved(
+def test_the_search_returns_the_lines_whose_edits_pass_every_check(
     edits, right, looks_right, bounds, proved, look_count, proof_count
 ):
+    """Edits of lines in `right` pass every check; those in `looks_right` only the quick look."""
     line_of = {edit.after: edit.line for edit in edits}
     looks, proofs = list[Source](), list[Source]()
 
@@ -248,7 +249,7 @@ def test_lines_are_named_if_edits_of_them_are_proved(
     assert (lines, len(looks), len(proofs)) == (proved, look_count, proof_count)
 
 
-def test_a_search_raises_if_its_time_is_over_whatever_is_proved():
+def test_a_search_that_runs_out_of_time_raises_even_after_a_proof():
     def look(edited):
         if EDITS[50].after in edited:
             raise OutOfTime

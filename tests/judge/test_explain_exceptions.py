@@ -1,4 +1,4 @@
-"""The sentence about an exception: PyTorch's words are explained, a student's are not repeated."""
+"""The sentence about an exception explains PyTorch's message and never repeats a student's."""
 
 import pytest
 import torch
@@ -61,7 +61,7 @@ def test_an_exception_is_explained(exc_type, message, sentence):
     assert sentence in explain(raised_record(exc_type, message))
 
 
-def test_a_stub_is_not_written_yet():
+def test_the_exception_of_a_stub_means_not_written_yet():
     stub = raised_record("NotImplementedError", "", base="RuntimeError")
     assert says_unwritten(stub)
     assert "nothing is written here yet" in explain(stub)
@@ -77,7 +77,7 @@ SINGLE, DOUBLE = torch.ones(2, 3, 3), torch.ones(2, 3, 3, dtype=torch.float64)
 
 
 def exception_of(operation):
-    """The exception that PyTorch raises for this text."""
+    """Return the exception that PyTorch raises for this expression."""
     with pytest.raises((NotImplementedError, RuntimeError)) as caught:
         eval(operation)
     return raised_by(caught.value, "call", "")
@@ -93,7 +93,7 @@ def exception_of(operation):
         ("META.cpu()", "on a device that keeps none", None),
     ],
 )
-def test_an_operation_that_pytorch_lacks_is_no_unwritten_function(
+def test_not_implemented_error_of_pytorch_is_not_an_unwritten_function(
     operation, sentence, misconception
 ):
     """PyTorch raises NotImplementedError, as a stub does."""
@@ -112,11 +112,11 @@ def test_an_operation_that_pytorch_lacks_is_no_unwritten_function(
         "SINGLE.lerp(DOUBLE, 0.5)",
     ],
 )
-def test_tensors_of_two_dtypes_are_recognized(operation):
+def test_an_error_about_two_dtypes_is_recognized(operation):
     assert is_dtype_fault(exception_of(operation))
 
 
-def test_a_wrong_argument_belongs_to_the_interface_only_outside_the_students_code():
+def test_a_wrong_argument_is_an_interface_mistake_only_outside_the_attempt():
     message = "softmax() got an unexpected keyword argument 'axes'"
     assert kind_of(raised_record("TypeError", message, line=3)) is None
     assert kind_of(raised_record("TypeError", message, line=None)).misconception == "interface"

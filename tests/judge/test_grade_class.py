@@ -1,4 +1,4 @@
-"""A class, graded by one judge or by several: equal results, and judges that die or are stopped."""
+"""One or several judges grade a class: results are equal, and a judge may die or be stopped."""
 
 import gc
 import multiprocessing
@@ -52,9 +52,9 @@ def scores_of(results):
 
 @pytest.fixture(scope="module")
 def parallel_grading(tmp_path_factory, submitted):
-    """The course, the results of its class, and the CPUs of each judge while it is at work.
+    """Grade a class with several judges, last student first.
 
-    Several judges grade the class, last student first.
+    Return the course, the results, and the CPUs of each judge while it is at work.
     """
     course = copy_course(TINY, tmp_path_factory.mktemp("course") / "tiny")
     replace(course / "course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")
@@ -70,7 +70,7 @@ def parallel_grading(tmp_path_factory, submitted):
     return course, results, cpus
 
 
-def test_several_judges_give_the_results_of_one(parallel_grading, submitted):
+def test_several_judges_give_the_same_results_as_one(parallel_grading, submitted):
     course, parallel_results, _ = parallel_grading
     submissions, _ = find_submissions(load_course(course), submitted)
     results = results_by_student(course, submissions)
@@ -85,7 +85,7 @@ def test_several_judges_give_the_results_of_one(parallel_grading, submitted):
 
 
 @pytest.mark.skipif(CPU_COUNT < 2, reason="all judges share the only CPU")
-def test_as_many_judges_as_cpus_keep_to_one_each(parallel_grading):
+def test_each_judge_has_its_own_cpu_if_there_are_as_many_as_cpus(parallel_grading):
     _, _, cpus_of_judges = parallel_grading
     pinned = [cpus for cpus in cpus_of_judges if len(cpus) == 1]
     assert pinned
@@ -105,7 +105,7 @@ def collects_garbage_after_it_failed_to_start(plan):
     return gc.isenabled()
 
 
-def test_garbage_is_collected_after_a_judge_has_failed_to_start(tmp_path):
+def test_garbage_collection_is_on_after_a_judge_failed_to_start(tmp_path):
     plan = GradePlan(SECRET, course=tmp_path)
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         assert pool.submit(collects_garbage_after_it_failed_to_start, plan).result()
@@ -134,7 +134,7 @@ def test_a_fault_of_the_grader_is_raised_with_the_next_step(
         results_by_student(tiny_copy, submissions[:2])
 
 
-def test_a_check_that_fails_by_itself_costs_the_student_nothing(tiny_copy, submitted):
+def test_a_broken_check_is_not_counted_against_the_student(tiny_copy, submitted):
     replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy, lines=False), submissions[:1], 1, {})
@@ -176,12 +176,12 @@ AT_ONE_NUMBER = """\
         ),
     },
 )
-def test_the_rest_of_the_class_is_graded_if_the_judge_of_one_attempt(
+def test_the_rest_of_the_class_is_graded_if_a_judge_dies_of_one_attempt(
     tiny_copy, tmp_path, line, jobs, score
 ):
     line = line.replace("Path(", f"Path({str(tmp_path)!r}, ")
-    asks = "    assert_shape(attempt.running_mean(draw(7)), (7,))"
-    replace(tiny_copy / CHECKS, asks, AT_ONE_NUMBER.format(line))
+    call_line = "    assert_shape(attempt.running_mean(draw(7)), (7,))"
+    replace(tiny_copy / CHECKS, call_line, AT_ONE_NUMBER.format(line))
     attempts = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT, "dan": ONE_NUMBER}
     submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", attempts))
     results = results_by_student(tiny_copy, submissions, jobs)
@@ -195,9 +195,9 @@ def test_the_rest_of_the_class_is_graded_if_the_judge_of_one_attempt(
     assert multiprocessing.active_children() == []
 
 
-def test_a_run_that_is_stopped_ends_without_a_message_of_the_pool(tiny_copy, tmp_path, monkeypatch):
-    complaints: list[object] = []
-    monkeypatch.setattr(threading, "excepthook", complaints.append)
+def test_a_stopped_run_ends_without_an_error_in_the_process_pool(tiny_copy, tmp_path, monkeypatch):
+    thread_errors: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", thread_errors.append)
     attempts = {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)}
     submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "many", attempts))
     run = grade_all(GradePlan(SECRET, course=tiny_copy, lines=False), submissions, 1, {})
@@ -205,4 +205,4 @@ def test_a_run_that_is_stopped_ends_without_a_message_of_the_pool(tiny_copy, tmp
     assert next(run).result.student == "ada"
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)
-    assert complaints == []
+    assert thread_errors == []

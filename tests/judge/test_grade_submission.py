@@ -16,7 +16,7 @@ WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 @pytest.fixture
 def counted_box(box):
-    """The box, which counts the processes that it starts."""
+    """Return the box, wrapped so that the processes it starts are counted."""
     return Mock(wraps=box, level=box.level)
 
 
@@ -26,7 +26,7 @@ def new_judge(tiny, counted_box):
 
 
 def grade_texts(judge, exercise, *texts):
-    """The results of several students, one text each."""
+    """Return the results of several students, one text each."""
     return [
         judge.grade_attempt(f"student {i}", exercise, Source("a.py", text))
         for i, text in enumerate(texts)
@@ -40,14 +40,14 @@ def test_equal_texts_are_judged_once(new_judge, counted_box, running_mean):
     assert counted_box.attempt.call_count == 3
 
 
-def test_another_seed_is_judged_anew(new_judge, counted_box, running_mean):
+def test_a_text_is_judged_again_for_another_seed(new_judge, counted_box, running_mean):
     judge = new_judge()
     for seed in (1, 2, 1):
         judge.grade_attempt("student", running_mean, Source("a.py", RIGHT), seed)
     assert counted_box.attempt.call_count == 2
 
 
-def test_a_text_that_died_is_judged_anew(new_judge, counted_box, running_mean):
+def test_a_text_that_ended_its_process_is_judged_again(new_judge, counted_box, running_mean):
     judge, dies = new_judge(), "import os\nos._exit(3)\n"
     counts = []
     for _ in range(2):
@@ -65,7 +65,7 @@ def test_a_result_does_not_depend_on_the_texts_before(new_judge, running_mean):
     assert len({result.score for result in alone}) > 1
 
 
-def test_missing_and_empty_files_and_notes_have_results_of_their_own(new_judge, running_mean):
+def test_results_tell_missing_files_empty_files_and_notes_apart(new_judge, running_mean):
     judge = new_judge()
     for is_missing, outcome in ((True, "missing"), (False, "error")):
         result = judge.grade_attempt("s", running_mean, Source("a.py", missing=is_missing))
@@ -75,17 +75,17 @@ def test_missing_and_empty_files_and_notes_have_results_of_their_own(new_judge, 
         assert judge.grade_attempt("s", running_mean, source).note == note
 
 
-def test_the_memory_of_all_exercises_together_is_bounded(repository, box, monkeypatch):
-    """Beyond the limit the exercise with the largest memory is forgotten, and results stay."""
+def test_the_total_size_of_all_caches_is_bounded(repository, box, monkeypatch):
+    """Above the limit the largest cache is emptied; results stay the same."""
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]
     texts = [exercise.solution.read_text(encoding="utf-8") for exercise in (first, second)]
     judge = Judge(course, box, Settings(secret=b"secret", lines=False))
     (result,) = grade_texts(judge, first, texts[0])
-    memory_size = judge._caches[first.id, 0].size
+    cache_size = judge._caches[first.id, 0].size
     monkeypatch.setattr("manyheads.judge.grade_submission.MAX_CACHE_BYTES", 1)
     grade_texts(judge, second, texts[1])
-    assert judge._caches[first.id, 0].size == 0 < memory_size
+    assert judge._caches[first.id, 0].size == 0 < cache_size
     assert grade_texts(judge, first, texts[0] + "# mine\n")[0].score == result.score
 
 

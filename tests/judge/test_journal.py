@@ -67,7 +67,7 @@ class Run:
         return summary, sorted(self.journal()[len(earlier) :])
 
     def journal(self):
-        """The lines of the journal: a submission, and the ids of its graded exercises."""
+        """Return the lines of the journal: a submission, and the ids of its graded exercises."""
         path = self.out / JOURNAL
         lines = path.read_text().splitlines() if path.exists() else []
         entries = [json.loads(line) for line in lines if line]
@@ -77,7 +77,7 @@ class Run:
         return {path.parent.name: path.read_bytes() for path in sorted(self.out.glob("*/*.json"))}
 
     def exercises(self, student):
-        """The exercises of a student's first assignment."""
+        """Return the exercises in the result of a student."""
         return json.loads((self.out / student / "averages.json").read_bytes())["exercises"]
 
     def wait_for_results(self, count, process):
@@ -130,7 +130,7 @@ def test_only_new_exercises_and_changed_checks_are_graded(class_run):
     assert class_run.exercises("ada") == [first_exercise]
 
 
-def test_a_journal_entry_holds_only_for_its_key_and_its_result(class_run):
+def test_a_journal_entry_counts_only_for_the_same_key_and_result(class_run):
     course = load_course(class_run.course)
     (submission, *_), _ = find_submissions(course, class_run.submitted)
     (exercise,) = submission.assignment.exercises
@@ -145,7 +145,7 @@ def test_a_journal_entry_holds_only_for_its_key_and_its_result(class_run):
     assert not has_noted(submission, exercise, "k", noted.model_copy(update={"score": 3.0}))
 
 
-def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(class_run):
+def test_ctrl_c_stops_at_once_and_the_next_run_continues(class_run):
     hand_in(class_run.submitted, {"zoe": LOOP})
     process = class_run.start()
     class_run.wait_for_results(5, process)  # the sixth loops
@@ -161,16 +161,18 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(class_run):
     assert re.search(r"6 submissions \([45] as before\)", class_run.finish("--seed", "7"))
 
 
-def test_a_killed_run_is_completed_by_the_next(class_run, undisturbed):
+def test_the_next_run_completes_a_killed_one(class_run, uninterrupted_results):
     process = class_run.start(jobs=2)
     class_run.wait_for_results(1, process)
     kill_group(process)
     class_run.finish("--seed", "7")
-    assert class_run.results() == undisturbed
+    assert class_run.results() == uninterrupted_results
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(class_run, undisturbed):
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
+    class_run, uninterrupted_results
+):
     draw = random.Random(0)
     for _ in range(50):
         process = class_run.start(jobs=2)
@@ -179,7 +181,7 @@ def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(class_run, 
         if draw.random() < 0.3:  # so that there is always something to grade
             (class_run.out / JOURNAL).unlink(missing_ok=True)
     class_run.finish("--seed", "7")
-    assert class_run.results() == undisturbed
+    assert class_run.results() == uninterrupted_results
 
 
 def kill_group(process):
@@ -189,9 +191,9 @@ def kill_group(process):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """The results of the class if no run is stopped."""
-    folder = tmp_path_factory.mktemp("undisturbed")
+def uninterrupted_results(tmp_path_factory):
+    """Return the results of a run that is not interrupted."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
     hand_in(folder / "submitted", CLASS)
     run = Run(folder, copy_course(TINY, folder / "course"))
     run.finish("--seed", "7")
@@ -207,7 +209,7 @@ def wait_until_gone(group, seconds=60.0):
 
 
 def group_of(pid):
-    """The group of a process, or 0 if it has ended."""
+    """Return the group of a process, or 0 if it has ended."""
     with suppress(ProcessLookupError):
         return os.getpgid(pid)
     return 0

@@ -1,4 +1,4 @@
-"""The key of a result: everything that the result depends on, and nothing of other exercises."""
+"""The cache key of a result depends on all that the result depends on, and on nothing else."""
 
 import pytest
 import yaml
@@ -53,21 +53,21 @@ def course_of_two_assignments(tmp_path):
 
 
 def keys(root, plan=None):
-    """The key of each exercise of ada's; of the first one with its result."""
+    """Return the key of each exercise that ada hands in; for `mean` the key includes its result."""
     course = load_course(root)
-    all_keys = Keys(course, plan or GradePlan(SECRET, course=root))
+    keys_of_course = Keys(course, plan or GradePlan(SECRET, course=root))
     by_exercise = {}
     for exercise in course.exercises:
         folder = root / "submitted" / "ada" / exercise.assignment.id
-        key = all_keys.of_attempt(Submission("ada", exercise.assignment, folder), exercise)
+        key = keys_of_course.of_attempt(Submission("ada", exercise.assignment, folder), exercise)
         if exercise.id == DIAGNOSED.id:
-            key = all_keys.of_result(key, exercise, DIAGNOSED)
+            key = keys_of_course.of_result(key, exercise, DIAGNOSED)
         by_exercise[exercise.id] = key
     return by_exercise
 
 
 def changed_keys(root, change, *arguments):
-    """The exercises whose keys a change changes."""
+    """Return the exercises whose keys differ after change(*arguments)."""
     before = keys(root)
     assert keys(root) == before
     change(*arguments)
@@ -96,7 +96,7 @@ def changed_keys(root, change, *arguments):
         ("overrides.yaml", set()),
     ],
 )
-def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(
+def test_a_changed_file_changes_the_keys_that_depend_on_it(
     course_of_two_assignments, path, changed
 ):
     def append():
@@ -135,7 +135,9 @@ def test_a_file_is_in_the_keys_of_the_exercises_that_depend_on_it(
         "the limits": ("title: Numbers → title: Numbers\nlimits: {seconds_per_call: 1}", ALL),
     },
 )
-def test_the_keys_that_change_with(course_of_two_assignments, edit, changed):
+def test_an_edit_of_the_course_or_its_texts_changes_the_keys_that_depend_on_it(
+    course_of_two_assignments, edit, changed
+):
     old, new = edit.split(" → ")
     name = "grader/texts.yaml" if old in TEXTS else "course.yaml"
     assert (
@@ -158,7 +160,9 @@ def test_the_keys_that_change_with(course_of_two_assignments, edit, changed):
         ),
     },
 )
-def test_the_row_of_an_exercise_is_in_its_key_alone(course_of_two_assignments, change, changed):
+def test_a_row_of_course_yaml_changes_only_the_key_of_its_exercise(
+    course_of_two_assignments, change, changed
+):
     def edit():
         data = yaml.safe_load((course_of_two_assignments / "course.yaml").read_text())
         change(data["assignments"][0]["exercises"])
@@ -167,7 +171,7 @@ def test_the_row_of_an_exercise_is_in_its_key_alone(course_of_two_assignments, c
     assert changed_keys(course_of_two_assignments, edit) == changed
 
 
-def test_the_way_of_grading_is_in_every_key(course_of_two_assignments):
+def test_options_of_grading_change_every_key(course_of_two_assignments):
     plans = [
         GradePlan(SECRET, course=course_of_two_assignments),
         GradePlan(b"other", course=course_of_two_assignments),

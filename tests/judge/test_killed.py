@@ -1,6 +1,6 @@
-"""Nothing is left of a command, a judge, a worker or a scheduler that ends in any way.
+"""A command, judge, worker or scheduler that ends in any way leaves nothing behind.
 
-That is no process, no control group, and no mount.
+That means no process, no control group, and no mount.
 """
 
 import contextlib
@@ -40,14 +40,14 @@ endings = pytest.mark.parametrize(
 )
 
 
-def standalone(pids):
-    """The attempts without a box among these processes."""
+def attempts_without_box(pids):
+    """Return the attempts without a box among these processes."""
     return pids_with_text(pids, "worker.fresh_interpreter")
 
 
 @pytest.fixture
-def grading(tiny_copy, tmp_path):
-    """`course grade` of three students with the same attempt.
+def grade_command(tiny_copy, tmp_path):
+    """Return a function that hands in one text for three students and returns the command to grade.
 
     The limits are above what any test waits: a process that ends has another reason.
     """
@@ -55,7 +55,7 @@ def grading(tiny_copy, tmp_path):
     text = course.read_text().replace("seconds_per_call: 2", "seconds_per_call: 600")
     course.write_text(text.replace("seconds_per_attempt: 6", "seconds_per_attempt: 600"))
 
-    def command(source, *options):
+    def make_command(source, *options):
         for student in ("ada", "ben", "cat"):
             path = tmp_path / "submitted" / student / "averages" / "01_running_mean.py"
             path.parent.mkdir(parents=True)
@@ -63,7 +63,7 @@ def grading(tiny_copy, tmp_path):
         folders = (tmp_path / "submitted", "--course", tiny_copy, "--out", tmp_path / "out")
         return [*COURSE, "grade", *map(str, folders), *options]
 
-    return command
+    return make_command
 
 
 def kill_processes(run, text, ending=signal.SIGKILL):
@@ -86,7 +86,7 @@ def attempt_loops(run):
 
 
 def attempt_sleeps(run):
-    return standalone(run.kin())
+    return attempts_without_box(run.kin())
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def attempt_sleeps(run):
         ),
     ],
 )
-def test_nothing_is_left_of_a_run_that_is_killed(grading, tmp_path, moment, victim, ending):
+def test_a_killed_run_leaves_nothing(grade_command, tmp_path, moment, victim, ending):
     in_box = moment is not attempt_sleeps
-    command = grading(LOOP) if in_box else grading(SLEEP, *WITHOUT_BOX)
+    command = grade_command(LOOP) if in_box else grade_command(SLEEP, *WITHOUT_BOX)
     with start_with_witness([*command, "--jobs", "2"], tmp_path / "log") as run:
         run.wait_for(lambda: moment(run))
         kill_processes(run, victim, ending)
@@ -116,14 +116,12 @@ def test_nothing_is_left_of_a_run_that_is_killed(grading, tmp_path, moment, vict
 @endings
 @pytest.mark.parametrize(
     ("source", "options", "at_work"),
-    [(LOOP, (), loops), (SLEEP, WITHOUT_BOX, standalone)],
+    [(LOOP, (), loops), (SLEEP, WITHOUT_BOX, attempts_without_box)],
     ids=["in a box", "without a box"],
 )
-def test_another_judge_takes_the_place_of_one_that_is_killed(
-    grading, tmp_path, source, options, at_work, ending
-):
-    """It grades again the attempt that the killed one was grading."""
-    command = grading(source, "--jobs", "2", *options)
+def test_a_killed_judge_is_replaced(grade_command, tmp_path, source, options, at_work, ending):
+    """The new judge grades again the attempt that the killed one was grading."""
+    command = grade_command(source, "--jobs", "2", *options)
     with start_with_witness(command, tmp_path / "log") as run:
 
         def working_judges():
@@ -145,9 +143,9 @@ def test_another_judge_takes_the_place_of_one_that_is_killed(
 
 
 @SOAK
-def test_nothing_is_left_if_the_whole_session_is_killed_at_once(grading, tmp_path):
-    """A job of a CI or of a batch system ends so: only the reapers can remove a control group."""
-    with start_with_witness(grading(LOOP, "--jobs", "2"), tmp_path / "log") as run:
+def test_a_killed_session_leaves_nothing(grade_command, tmp_path):
+    """A CI or batch system ends a job like this: only the reapers can remove a control group."""
+    with start_with_witness(grade_command(LOOP, "--jobs", "2"), tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))
         for pid in [pid for pid in run.kin() if os.getsid(pid) == run.process.pid]:
             # a process that sees the end of another one may end before it is killed
@@ -156,7 +154,7 @@ def test_nothing_is_left_if_the_whole_session_is_killed_at_once(grading, tmp_pat
         assert run.leftovers() == []
 
 
-def test_the_witness_names_what_is_left(tmp_path, monkeypatch):
+def test_the_witness_lists_the_processes_that_are_left(tmp_path, monkeypatch):
     monkeypatch.setattr(witness, "PATIENCE", 0.1)
     with start_with_witness(["sleep", "1000"], tmp_path / "log") as run:
         run.wait_for(
@@ -190,12 +188,12 @@ moments = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def cluster_at_moment(grading, tmp_path):
+def cluster_at_moment(grade_command, tmp_path):
     """Start a class on a cluster of one worker, and wait for a moment of its grading."""
 
     @contextmanager
     def cluster(moment=attempt_loops):
-        command = [sys.executable, "-c", START, *grading(LOOP)]
+        command = [sys.executable, "-c", START, *grade_command(LOOP)]
         with start_with_witness(command, tmp_path / "log") as run:
             run.wait_for(lambda: moment(run))
             yield run
@@ -209,7 +207,7 @@ def wait_for_end_of_judge(run):
 
 @moments
 @endings
-def test_a_worker_that_ends_takes_its_judge_and_its_box_along(cluster_at_moment, moment, ending):
+def test_the_end_of_a_worker_ends_its_judge_and_its_box(cluster_at_moment, moment, ending):
     with cluster_at_moment(moment) as run:
         kill_processes(run, WORKER, ending)
         wait_for_end_of_judge(run)
@@ -220,7 +218,7 @@ def test_a_worker_that_ends_takes_its_judge_and_its_box_along(cluster_at_moment,
 
 @SOAK
 @moments
-def test_a_worker_ends_after_its_scheduler(cluster_at_moment, tmp_path, moment):
+def test_a_worker_ends_by_itself_after_its_scheduler(cluster_at_moment, tmp_path, moment):
     with cluster_at_moment(moment) as run:
         kill_processes(run, SCHEDULER)
         assert run.leftovers() == []
@@ -229,7 +227,7 @@ def test_a_worker_ends_after_its_scheduler(cluster_at_moment, tmp_path, moment):
     assert "is gone. Next: start it again" in last
 
 
-def test_a_worker_that_is_told_to_end_after_its_scheduler_ends(cluster_at_moment):
+def test_a_worker_without_a_scheduler_ends_on_sigterm(cluster_at_moment):
     with cluster_at_moment() as run:
         kill_processes(run, SCHEDULER)
         kill_processes(run, WORKER, signal.SIGTERM)
@@ -237,7 +235,7 @@ def test_a_worker_that_is_told_to_end_after_its_scheduler_ends(cluster_at_moment
 
 
 @SOAK
-def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(cluster_at_moment):
+def test_a_killed_command_leaves_a_worker_that_can_be_ended(cluster_at_moment):
     with cluster_at_moment() as run:
         kill_processes(run, COMMAND)
         run.wait_for(lambda: not run.pids_with_text(COMMAND))

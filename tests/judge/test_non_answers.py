@@ -1,6 +1,6 @@
-"""Points of form are for answers, and zeros, noise, NaN or a copy of the argument are none.
+"""A check that needs no right numbers gives no points for zeros, noise, NaN or a copied argument.
 
-The check asks only for an answer. The further demands of the engine decide.
+The check of this file only requires a return value. The engine adds the other conditions.
 """
 
 import pytest
@@ -37,15 +37,17 @@ TOKENS = '("f", [draw(9, 40, scale=0.2)])'
 
 @pytest.fixture
 def outcome_of_calls(tmp_path):
-    """The outcome of the check with these calls.
+    """Return a function that runs the check with these calls and returns its outcome.
 
-    Reference and attempt are a function f, also as text, or functions and classes by their names.
+    `reference` and `attempt` are a function f, its text, or a dict of functions and classes.
     """
 
-    def runner(names, runner_type):
-        if isinstance(names, str):
-            names = eval(names)
-        return runner_type(names if isinstance(names, dict) else {"f": names})
+    def runner(implementation, runner_type):
+        if isinstance(implementation, str):
+            implementation = eval(implementation)
+        return runner_type(
+            implementation if isinstance(implementation, dict) else {"f": implementation}
+        )
 
     def outcome_of(
         calls,
@@ -68,7 +70,7 @@ def outcome_of_calls(tmp_path):
 
 
 def cumulate(x):
-    """Each number with those before it; if there is one column, the argument itself."""
+    """Return the sum of each number and those before it; one column comes back unchanged."""
     return x.cumsum(-1)
 
 
@@ -88,8 +90,8 @@ def one_nan(x):
     return y
 
 
-class EndsAfter:
-    """Gives zeros, and raises if an input comes more often than this."""
+class RaisesAfter:
+    """Returns zeros, and raises if the same input comes more than `times` times."""
 
     def __init__(self, times):
         self.times, self.inputs = times, list[bytes]()
@@ -144,7 +146,7 @@ OUTPUT = "the output: {} of 5 values are {}, the first at (0, 0)"
         "dropout that is always on": ("lambda x: nn.functional.dropout(x.cumsum(-1), 0.5)", ""),
     },
 )
-def test_only_an_answer_passes(outcome_of_calls, attempt, evidence):
+def test_a_trivial_answer_fails_and_a_wrong_one_passes(outcome_of_calls, attempt, evidence):
     outcome = outcome_of_calls(NUMBERS, cumulate, attempt)
     assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
         not evidence,
@@ -230,13 +232,13 @@ def look_up(indices, table):
         "another list": (COUNTS, "lambda a, b: [a, b]", "lambda a, b: [b, 2 * a]", "passed"),
     },
 )
-def test_an_answer_is_measured_by_that_of_the_reference(
+def test_the_reference_decides_which_answers_are_trivial(
     outcome_of_calls, calls, reference, attempt, outcome
 ):
     assert outcome_of_calls(calls, reference, attempt).outcome == outcome
 
 
-def test_an_answer_that_depends_on_earlier_calls_is_no_noise(outcome_of_calls):
+def test_an_answer_that_depends_on_earlier_calls_is_not_noise(outcome_of_calls):
     means: list[Tensor] = []
 
     def remembers(x):
@@ -258,15 +260,17 @@ COMPARES = (
         "the mean of all": ("lambda x: x.mean(-2, keepdim=True).expand(x.shape)", COMPARES),
         "values handed through": ("lambda x: 2 * x @ torch.ones(40, 40).tril().to(x)", COMPARES),
         "the first value": ("lambda x: x[:1].expand(x.shape)", PART),
-        "zeros, which end if an input comes again": (EndsAfter(1), "raised RuntimeError"),
-        "zeros, which end a little later": (EndsAfter(2), ZEROS),
+        "zeros, which end if an input comes again": (RaisesAfter(1), "raised RuntimeError"),
+        "zeros, which end a little later": (RaisesAfter(2), ZEROS),
         "the right numbers": (self_attention, ""),
         "scores without a softmax": ("lambda x: x @ x.mT @ x", ""),
         "each number by itself": ("lambda x: 2 * x", ""),
         "the best value alone": ("lambda x: x[(x @ x.flip(-1).mT).argmax(-1)]", ""),
     },
 )
-def test_an_answer_compares_if_the_reference_does(outcome_of_calls, attempt, evidence):
+def test_an_answer_must_compare_its_inputs_if_the_reference_does(
+    outcome_of_calls, attempt, evidence
+):
     for seed in range(5):
         outcome = outcome_of_calls(TOKENS, self_attention, attempt, seed)
         assert (outcome.outcome == "passed", outcome.evidence, outcome.fault) == (
@@ -277,7 +281,7 @@ def test_an_answer_compares_if_the_reference_does(outcome_of_calls, attempt, evi
         assert outcome.trivial_answer == (evidence == COMPARES)
 
 
-def test_an_attempt_that_answers_only_without_numbers_does_not_pass(outcome_of_calls):
+def test_an_attempt_that_answers_only_on_the_meta_device_fails(outcome_of_calls):
     def on_meta(x):
         if x.is_meta:
             return x
@@ -316,7 +320,7 @@ PRECONDITIONS = {"f": weighs}
         ),
     },
 )
-def test_a_precondition_of_a_function_holds_for_every_check_that_calls_it(
+def test_a_precondition_applies_to_every_check_that_calls_its_function(
     outcome_of_calls, attempt, evidence
 ):
     outcome = outcome_of_calls(TOKENS, self_attention, attempt, more=PRECONDITION)
@@ -337,7 +341,7 @@ def test_fails():
 
 
 def attend_or_add(x):
-    """The right answer to tokens, and no weights in a batch, as the precondition asks for."""
+    """Return the right answer for one matrix, and no attention for a batch (the precondition)."""
     return self_attention(x) if x.dim() == 2 else x.cumsum(-2).sin() + x.mean(-2, keepdim=True)
 
 
@@ -369,7 +373,7 @@ class AttendOrAdd(nn.Module):
         ),
     },
 )
-def test_beside_a_failed_check_a_precondition_holds_unless_all_answers_are(
+def test_a_precondition_is_waived_if_all_answers_to_a_check_are_right(
     outcome_of_calls, calls, reference, attempt, outcome
 ):
     more = FAILING + PRECONDITION
@@ -380,7 +384,7 @@ def test_beside_a_failed_check_a_precondition_holds_unless_all_answers_are(
     assert result.evidence == ("nothing is weighed" if outcome == "failed" else "")
 
 
-def test_a_check_that_fails_by_itself_keeps_its_evidence_beside_trivial_answers(outcome_of_calls):
+def test_a_failed_check_keeps_its_evidence_if_the_answers_are_trivial(outcome_of_calls):
     more = FAILING.replace("():", "(attempt):").replace(
         "    expect", "    attempt.call('f', torch.ones(2, 5))\n    expect"
     )
@@ -389,7 +393,7 @@ def test_a_check_that_fails_by_itself_keeps_its_evidence_beside_trivial_answers(
         assert (outcome.outcome, outcome.evidence) == ("failed", evidence)
 
 
-def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of_calls):
+def test_the_evidence_names_the_function_with_a_trivial_answer(outcome_of_calls):
     calls = '("f", [draw(5, 7)]), ("g", [draw(5, 7)])'
     attempt = {"f": cumulate, "g": torch.zeros_like}
     outcome = outcome_of_calls(calls, {"f": cumulate, "g": cumulate}, attempt)
@@ -397,7 +401,7 @@ def test_of_several_functions_the_one_without_an_answer_is_named(outcome_of_call
 
 
 @cases("calls, right", {"of numbers": (NUMBERS, cumulate), "of sizes": (SIZES, lower)})
-def test_a_right_attempt_is_asked_nothing_more(outcome_of_calls, calls, right):
+def test_a_right_attempt_gets_no_further_calls(outcome_of_calls, calls, right):
     inputs = []
 
     def count_inputs(x):
@@ -409,14 +413,14 @@ def test_a_right_attempt_is_asked_nothing_more(outcome_of_calls, calls, right):
 
 
 @cases(
-    "calls, function, enough",
+    "calls, function, max_repeated_calls",
     {
         "one that informs": (TOKENS, self_attention, 1),
         "eight that do not": ('("f", [draw(5, 40)])', cumulate, 8),
     },
 )
-def test_the_reference_is_asked_for_more_answers_to_no_more_calls_than(
-    outcome_of_calls, calls, function, enough
+def test_the_number_of_further_calls_to_the_reference_is_bounded(
+    outcome_of_calls, calls, function, max_repeated_calls
 ):
     inputs = []
 
@@ -425,11 +429,11 @@ def test_the_reference_is_asked_for_more_answers_to_no_more_calls_than(
         return function(x)
 
     input_counts = []
-    for call_count in (enough, enough + 2):
+    for call_count in (max_repeated_calls, max_repeated_calls + 2):
         inputs.clear()
         outcome_of_calls(", ".join([calls] * call_count), count_inputs, function)
         input_counts.append(len(inputs))
-    assert input_counts[0] == input_counts[1] > 4 * enough
+    assert input_counts[0] == input_counts[1] > 4 * max_repeated_calls
 
 
 def refuse_with_length(x):
@@ -443,7 +447,7 @@ def refuse_with_length(x):
         "answers": (cumulate, ""),
     },
 )
-def test_calls_that_the_reference_refuses_are_a_fault_of_the_check_if_the_attempt(
+def test_a_check_is_at_fault_if_reference_and_attempt_refuse_all_its_calls(
     outcome_of_calls, attempt, fault
 ):
     assert (
@@ -479,6 +483,8 @@ class PairOfTensors(Pair):
 
 
 @pytest.mark.parametrize(("module", "outcome"), [(Pair, "passed"), (PairOfTensors, "failed")])
-def test_a_part_has_a_type_that_the_reference_returns_there(outcome_of_calls, module, outcome):
+def test_each_part_of_an_answer_has_the_type_that_the_reference_returns(
+    outcome_of_calls, module, outcome
+):
     """A call that only builds the module has no parts."""
     assert outcome_of_calls("", {"Pair": Pair}, {"Pair": module}, more=PAIR).outcome == outcome

@@ -1,4 +1,4 @@
-"""A script and a notebook are graded part by part: a part that fails costs the others nothing."""
+"""A script or notebook is run part by part: a part that fails does not affect the others."""
 
 import json
 import re
@@ -64,7 +64,7 @@ forms = pytest.mark.parametrize("form", [as_script, as_cells], ids=["script", "c
     ids=["above in a script", "below in a script", "below in the same cell", "in a cell above"],
 )
 @cases("row", TEXTS["fail"])
-def test_a_part_that_fails_beside_a_right_answer_costs_nothing_and_is_noted(
+def test_a_failed_part_beside_a_right_answer_is_noted_and_costs_no_points(
     grade_file, tmp_path, form, is_above, row
 ):
     texts = (row["text"], RIGHT) if is_above else (RIGHT.rstrip(), row["text"])
@@ -93,7 +93,7 @@ def test_a_part_that_fails_beside_a_right_answer_costs_nothing_and_is_noted(
         ),
     },
 )
-def test_no_answer_comes_from_a_child_process_that(grade_file, tmp_path, part, is_above):
+def test_a_child_process_of_an_attempt_sends_no_answers(grade_file, tmp_path, part, is_above):
     texts = (part, RIGHT) if is_above else (RIGHT.rstrip(), part)
     result = grade_file(as_script(tmp_path, *texts))
     assert (passes(result), result.note) == (True, "")
@@ -157,15 +157,15 @@ FORGED = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'ex
         ),
     },
 )
-def test_a_right_answer_keeps_its_points_in_a_notebook_with(grade_file, tmp_path, cells, note):
+def test_a_right_answer_keeps_its_points_in_an_unusual_notebook(grade_file, tmp_path, cells, note):
     result = grade_file(as_cells(tmp_path, *cells))
     assert passes(result)
     assert result.note.startswith(note)
     assert bool(result.note) == bool(note)
-    assert "90" not in result.note
+    assert "90" not in result.note  # the forged line number is 90001
 
 
-def test_a_part_that_needs_a_failed_one_is_noted_as_a_consequence(grade_file, tmp_path):
+def test_a_part_that_depends_on_a_failed_one_is_noted_as_a_consequence(grade_file, tmp_path):
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
     assert grade_file(as_script(tmp_path, text)).note == (
         "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
@@ -179,7 +179,7 @@ WRONG = "import matplotlib\ndef running_mean(x):\n    {}\n"
 
 
 @cases(
-    "form, texts, is_to_blame",
+    "form, texts, is_diagnosed",
     {
         "every call needs it": (as_cells, ["x = (\n" + RIGHT, "import torch"], True),
         "nothing else is in the file": (as_script, ["import torhc"], True),
@@ -193,10 +193,12 @@ WRONG = "import matplotlib\ndef running_mean(x):\n    {}\n"
         "a method is misspelt": (as_script, [WRONG.format("return x.cumsun(0)")], False),
     },
 )
-def test_a_part_that_failed_is_to_blame_only_if(grade_file, tmp_path, form, texts, is_to_blame):
+def test_a_failed_part_is_diagnosed_only_if_nothing_else_explains_the_failure(
+    grade_file, tmp_path, form, texts, is_diagnosed
+):
     result = grade_file(form(tmp_path, *texts))
     assert result.score < 4
-    if is_to_blame:
+    if is_diagnosed:
         assert [diagnosed.id for diagnosed in result.diagnosis] == ["load_error"]
         assert all("1 did not run" in c.evidence or "raised" in c.evidence for c in result.checks)
     else:
@@ -206,16 +208,16 @@ def test_a_part_that_failed_is_to_blame_only_if(grade_file, tmp_path, form, text
 
 @forms
 @cases("row", TEXTS["unreadable"])
-def test_python_explains_a_syntax_error_in_grading_and_at_home(
+def test_grade_and_check_show_the_message_of_python_about_a_syntax_error(
     grade_file, tiny, running_mean, box, tmp_path, form, row
 ):
     path = form(tmp_path, "import torch", row["text"] + RIGHT)
     dictionary, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
-    at_home = check_source(dictionary, read_file(path, 256), box, limits)
+    checked = check_source(dictionary, read_file(path, 256), box, limits)
     graded = grade_file(path)
-    says = f"{graded.note} {graded.checks[0].evidence}".strip()
-    assert f"this is not valid Python {PYTHON}. Python says: {row['message']}" in says
-    assert f"{at_home.note} {at_home.checks[0].evidence}".strip().startswith(says)
+    text = f"{graded.note} {graded.checks[0].evidence}".strip()
+    assert f"this is not valid Python {PYTHON}. Python says: {row['message']}" in text
+    assert f"{checked.note} {checked.checks[0].evidence}".strip().startswith(text)
 
 
 def test_the_message_of_a_syntax_error_that_an_attempt_raises_is_not_shown(grade_file, tmp_path):
@@ -226,7 +228,7 @@ def test_the_message_of_a_syntax_error_that_an_attempt_raises_is_not_shown(grade
 
 @forms
 @cases("row", TEXTS["newer"])
-def test_newer_syntax_is_named_with_the_version_that_runs_attempts(grade_file, tmp_path, form, row):
+def test_newer_syntax_is_reported_with_both_python_versions(grade_file, tmp_path, form, row):
     version = row["version"]
     if sys.version_info >= tuple(map(int, version.split("."))):
         pytest.skip("this Python reads it")
@@ -239,26 +241,26 @@ def test_newer_syntax_is_named_with_the_version_that_runs_attempts(grade_file, t
     assert title == "Your file has syntax that is newer than the Python that runs it."
 
 
-def test_a_name_that_an_older_python_lacks_is_noted_with_its_version(grade_file, tmp_path):
-    names = {
+def test_the_note_names_the_python_version_that_lacks_an_import(grade_file, tmp_path):
+    message_by_name = {
         "overrode_by_all": f"Attempts are run with Python {PYTHON} here, whose typing has no "
         "overrode_by_all: do without it.",
         "Optionl": "Did you mean Optional",
     }
-    for name, message in names.items():
+    for name, message in message_by_name.items():
         path = as_script(tmp_path, f"from typing import {name}\n{RIGHT}")
         assert message in grade_file(path).note
 
 
 @cases("text", DEEP)
-def test_a_file_that_is_too_deep_for_python_is_explained(grade_file, tmp_path, text):
-    """The evidence is not that a function calls itself."""
+def test_a_file_nested_too_deeply_for_python_is_explained(grade_file, tmp_path, text):
+    """The evidence must not claim that a function calls itself."""
     (evidence,) = {check.evidence for check in grade_file(as_script(tmp_path, text + RIGHT)).checks}
     pattern = r"It raised SyntaxError( on line 1)?\. (Python says: too many [\w ]+\. )?"
     assert re.fullmatch(pattern + re.escape(TOO_DEEP), evidence)
 
 
-def test_course_check_runs_cells_one_by_one_too(tmp_path, running_mean, tiny, box):
+def test_course_check_also_runs_cells_one_by_one(tmp_path, running_mean, tiny, box):
     source = read_file(as_cells(tmp_path, RIGHT, "await nothing"), 256)
     result = check_source(read(running_mean.fingerprints), source, box, tiny.limits.for_worker())
     assert passes(result)
@@ -314,7 +316,7 @@ check_notebook("running_mean")"""
         ),
     },
 )
-def test_a_right_notebook_has_all_points_in_every_form_of_handing_in(
+def test_a_right_notebook_earns_all_points_in_every_file_format(
     grade_file, running_mean, tmp_path, form, visible_checks
 ):
     released = json.loads(running_mean.notebook.read_text(encoding="utf-8"))

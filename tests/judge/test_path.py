@@ -1,4 +1,4 @@
-"""The path of a wrong attempt in docs/architecture.md is the path of a real run."""
+"""docs/architecture.md lists the functions that grade a wrong attempt, as a real run calls them."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import Source
 from tests.make import REPOSITORY, WRONG
 
-CONTENTS = "manyheads/judge/grade_submission.py"
+ENTRY_MODULE = "manyheads/judge/grade_submission.py"
 ROW = re.compile(r"\| `(manyheads/[\w/]+\.py)` \| `([\w.]+)` \|")
 MAX_FUNCTIONS, MAX_FILES = 25, 12
 
@@ -18,7 +18,7 @@ Function = tuple[str, str]  # the file and the qualified name
 
 
 def name_of(frame):
-    """The function of the engine that a frame runs, or None if it runs other code."""
+    """Return the function of the engine that a frame runs, or None for other code."""
     if frame is None:
         return None
     path = Path(frame.f_code.co_filename)
@@ -29,7 +29,7 @@ def name_of(frame):
 
 @pytest.fixture(scope="module")
 def callers(tiny, box, running_mean):
-    """The functions of the engine that are called, in order, each with its first caller."""
+    """Return the called functions of the engine, in call order, each with its first caller."""
     callers: dict[Function, Function | None] = {}
 
     def note(frame, event, _):
@@ -46,7 +46,7 @@ def callers(tiny, box, running_mean):
     return callers
 
 
-def test_the_page_has_the_functions_in_the_order_of_their_calls(callers):
+def test_the_page_lists_the_functions_in_call_order(callers):
     page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
     path = ROW.findall(page.partition("## How one attempt is graded")[2])
     start, end = ("Judge.grade_attempt", "assemble")
@@ -59,11 +59,11 @@ def test_the_page_has_the_functions_in_the_order_of_their_calls(callers):
     }
 
 
-def test_the_table_of_contents_calls_few_functions(callers):
+def test_grade_submission_calls_few_functions_of_other_files(callers):
     functions = {
         function
         for function, caller in callers.items()
-        if caller is not None and caller[0] == CONTENTS != function[0]
+        if caller is not None and caller[0] == ENTRY_MODULE != function[0]
     }
-    assert 10 < len(functions) <= MAX_FUNCTIONS
+    assert 10 < len(functions) <= MAX_FUNCTIONS  # fewer would mean that nothing was recorded
     assert len({file for file, _ in functions}) <= MAX_FILES

@@ -1,4 +1,4 @@
-"""The line at which an attempt goes wrong is proved in the box: one small edit there mends all."""
+"""A line is proved to be the mistake if one small edit of it makes the attempt right in the box."""
 
 from unittest.mock import Mock
 
@@ -36,7 +36,7 @@ def searching_judge(tiny, box):
 
 @pytest.fixture
 def grade_text(searching_judge, running_mean):
-    """Grade a text, by default with a judge that may search."""
+    """Return a function that grades a text, by default with a judge that searches for edits."""
 
     def grade(text, judge=searching_judge, **fields):
         return judge.grade_attempt(
@@ -65,12 +65,12 @@ def grade_text(searching_judge, running_mean):
         "two mistakes": ("arange(1, → arange(0,; == 0 → == 9", []),
     },
 )
-def test_the_lines_of_edits_that_mend_everything_are_named(grade_text, edits, lines):
+def test_a_line_is_named_if_one_edit_of_it_makes_everything_right(grade_text, edits, lines):
     pairs = [edit.split(" → ") for edit in edits.split("; ") if edit]
     assert [line.line for line in grade_text(edit_text(RIGHT, *pairs)).lines] == lines
 
 
-def test_a_proved_line_has_its_edit_and_its_cell(grade_text):
+def test_a_proved_line_comes_with_its_edit_and_its_cell(grade_text):
     (line,) = grade_text(WRONG, cells=(1, 4)).lines
     assert line == ProvedLine(
         line=7,
@@ -95,7 +95,7 @@ def test_a_proved_line_has_its_edit_and_its_cell(grade_text):
         "is too long": WRONG + "x = 1\n" * 400,
     },
 )
-def test_no_search_begins_for_an_attempt_that(tiny, box, grade_text, text):
+def test_an_unfinished_or_unusable_attempt_is_not_searched(tiny, box, grade_text, text):
     counted = Mock(wraps=box, level=box.level)
     assert grade_text(text, judge_with(tiny, counted, diagnoses=False)).lines == ()
     attempt_count = counted.attempt.call_count
@@ -118,7 +118,7 @@ def test_no_search_begins_for_an_attempt_that(tiny, box, grade_text, text):
         ),
     },
 )
-def test_no_line_is_named(tiny, box, grade_text, settings, text):
+def test_no_line_is_named_without_a_complete_search(tiny, box, grade_text, settings, text):
     result = grade_text(text, judge_with(tiny, box, **settings))
     assert (result.lines, result.is_done) == ((), False)
 
@@ -126,8 +126,8 @@ def test_no_line_is_named(tiny, box, grade_text, settings, text):
 LATE = " + max(0, 20 - len(sys.seen))"
 
 
-def test_an_answer_in_a_process_that_tried_other_edits_is_no_proof(grade_text):
-    """The attempt is right from the twentieth time on that it is loaded in one process."""
+def test_an_edit_is_proved_only_in_a_fresh_process(grade_text):
+    """This attempt answers rightly once the same process has loaded it twenty times."""
     text = edit_text(
         RIGHT,
         ("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n"),
@@ -137,7 +137,7 @@ def test_an_answer_in_a_process_that_tried_other_edits_is_no_proof(grade_text):
     assert grade_text(text).lines == (), "one edit cannot mend both lines"
 
 
-def test_a_fault_of_the_search_takes_no_points(tiny, box, grade_text, monkeypatch):
+def test_an_error_in_the_search_costs_no_points(tiny, box, grade_text, monkeypatch):
     fault = Mock(side_effect=RuntimeError("a bug of ours"))
     monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", fault)
     judge = judge_with(tiny, box)

@@ -1,6 +1,6 @@
-"""A student reads nothing of a hidden input that an attempt could carry out by its answer.
+"""Evidence is redacted: an attempt must not show hidden inputs to a student through its answers.
 
-Inputs are drawn by a secret, sent to a device, and compared with mutants.
+Also how hidden inputs are drawn from a secret, sent to a device, and compared with mutants.
 """
 
 import math
@@ -42,13 +42,13 @@ EXPECTED = (5, 6, 7, 11)
 
 
 def exchange(call, *shape, **reply):
-    """A call, with a reply of this shape if there is one."""
+    """Return a call with its reply; without a shape the reply has no output."""
     outputs = (Output("tensor", None, "float64", "cpu", shape),) if shape else ()
     return Exchange("check", call, Reply(outputs, **reply))
 
 
 def shape_in_evidence(*shape, call):
-    """The shape that the evidence of `assert_shape` shows if an attempt returns this one."""
+    """Return the shape that the evidence of `assert_shape` shows for an output of this shape."""
     with pytest.raises(CheckFailed) as failed:
         assert_shape(torch.empty(shape, device="meta"), EXPECTED)
     text = redact(failed.value.evidence, [exchange(call, *shape)], failed.value.expected)
@@ -84,7 +84,7 @@ def test_a_shape_shows_only_sizes_that_the_call_explains(shape, shown):
         "a layer of a stand-in": Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)),
     },
 )
-def test_a_size_is_shown_if_the_call_contains_it_as(call):
+def test_a_size_is_shown_if_the_call_contains_it(call):
     assert shape_in_evidence(5, 1024, call=call) == "(5, 1024)"
 
 
@@ -101,7 +101,7 @@ def test_a_size_is_shown_if_the_call_contains_it_as(call):
         "any other number": ("7.77", "some number"),
     },
 )
-def test_a_factor_is_shown_if_a_mistake_makes_it(factor, shown):
+def test_a_factor_is_shown_only_if_a_likely_mistake_explains_it(factor, shown):
     call = Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11)))
     digits = 4 if factor.startswith("1.253") else 3
     evidence = Evidence("every score is {} times what it should be", Number(float(factor), digits))
@@ -109,7 +109,7 @@ def test_a_factor_is_shown_if_a_mistake_makes_it(factor, shown):
     assert redact(evidence, [exchange(call)]) == expected
 
 
-def test_a_chosen_factor_carries_a_few_bits():
+def test_a_factor_chosen_by_an_attempt_carries_few_bits():
     exchanges = [exchange(Call("attention_scores", tuple(range(2, 40)), {"dropout": 0.3}))]
     chosen = [Evidence("{} times", Number(10 ** (n / 100), 3)) for n in range(-1000, 1000)]
     assert len({redact(evidence, exchanges) for evidence in chosen}) < 300
@@ -122,14 +122,14 @@ def test_a_chosen_factor_carries_a_few_bits():
         "sizes of the call": (torch.zeros(3, 23), (3, 23), "69 of 69"),
     },
 )
-def test_values_are_counted_if_the_call_explains_how_many_there_are(argument, shape, counts):
+def test_counts_of_values_are_shown_only_if_the_call_explains_them(argument, shape, counts):
     with pytest.raises(CheckFailed) as failed:
         assert_finite(torch.full(shape, torch.nan), "the output")
     expected = f"the output: {counts} values are NaN, the first at (0, 0)"
     assert redact(failed.value.evidence, [exchange(Call("f", (argument,)), *shape)]) == expected
 
 
-def test_the_size_of_a_parameter_is_withheld():
+def test_sizes_chosen_for_a_parameter_are_redacted():
     entries = {"W_query.weight": Entry((31415, 66), "float64", "cpu")}
     facts = ModuleFacts(
         entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182}
@@ -166,7 +166,7 @@ def test_the_size_of_a_parameter_is_withheld():
         "evidence in evidence": (Evidence("row {}", 12345), "row another size"),
     },
 )
-def test_a_value_beside_shapes_that_the_call_lacks(value, shown):
+def test_values_are_redacted_if_an_operation_has_shapes_that_the_call_lacks(value, shown):
     call = Call(Build("M", (66,), {"dropout": 0.25}), (X,))
     operations = Operations(fused=False, shapes=((1, 2, 1, 2, 1, 2, 1), (1, 12345)))
     evidence = Evidence("it is {}.", value)
@@ -190,13 +190,13 @@ def test_a_value_beside_shapes_that_the_call_lacks(value, shown):
         "minus a half": (Number(-0.5), "-0.5"),
     },
 )
-def test_a_value_beside_a_size_that_the_attempt_chose(value, shown):
+def test_values_are_redacted_if_the_attempt_chose_the_size_of_its_output(value, shown):
     evidence = Evidence("of 31415 and 2.718, it is {}.", value)
     redacted = redact(evidence, [exchange(Call("f", (X,)), 12345)])
     assert redacted == f"of 31415 and 2.718, it is {shown}."
 
 
-def test_numbers_of_the_check_are_shown_beside_an_answer_of_the_expected_shape():
+def test_all_numbers_are_shown_if_the_output_has_the_expected_shape():
     evidence = Evidence(
         "{} of {} values differ, by {} of the largest; T = {}, channels {}",
         2310,
@@ -229,7 +229,7 @@ def fail(number):
         "a formatted text without digits": ('f"{str(True)} weights"', "True weights"),
     },
 )
-def test_a_text_with_digits_is_shown_only_if_a_check_writes_it_out(
+def test_a_text_with_digits_is_shown_only_if_it_is_a_literal_of_a_check(
     tmp_path, monkeypatch, sentence, shown
 ):
     path = tmp_path / "grader" / "checks" / "test_texts.py"
@@ -244,7 +244,7 @@ def test_a_text_with_digits_is_shown_only_if_a_check_writes_it_out(
     assert redact(failed.value.evidence, []) == shown
 
 
-def test_inputs_depend_on_secret_student_exercise_and_text():
+def test_the_seed_of_inputs_depends_on_secret_student_exercise_and_text():
     keys = [
         (b"secret", "ada", "exercise", "hash"),
         (b"another secret", "ada", "exercise", "hash"),
@@ -263,7 +263,7 @@ def test_drawn_sizes_differ_pairwise():
         assert len(set(sizes.values())) == 4
 
 
-def test_a_call_for_a_gpu_names_it_and_keeps_its_tensors_on_the_cpu():
+def test_a_call_for_a_gpu_keeps_its_tensors_on_the_cpu():
     """Tensors travel as bytes of the CPU; the judge needs no GPU to send them."""
     call = Call(Build("C", device="meta"), (X, Build("C")), {"y": X}, cotangent=X)
     sent = cast(call, "float64", "cuda")
@@ -285,5 +285,5 @@ def test_a_call_for_a_gpu_names_it_and_keeps_its_tensors_on_the_cpu():
         "a module that stays": (Call(Build("C", state={}), (X,)), True),
     },
 )
-def test_a_call_that_only_a_device_answers_is_not_compared_with_mutants(call, expected):
+def test_a_call_that_needs_a_gpu_is_not_compared_with_mutants(call, expected):
     assert is_comparable(call) is expected

@@ -27,7 +27,7 @@ from tests.make import CLASS, cases, hand_in
 
 
 def scored_result(student, isolation="namespaces", **scores):
-    """A result with these scores of its exercises."""
+    """Return a result with these scores (exercise=score)."""
     exercises = [make.exercise(id_, score=score, max_score=9) for id_, score in scores.items()]
     return make.result(student, *exercises, assignment="sums", isolation=isolation)
 
@@ -44,7 +44,7 @@ BY_HAND = {"adjustments": (Adjustment(rule="score", words="5 by hand"),)}
         "an exercise that is new": ({"one": 3}, {"one": 3, "two": 2}, []),
     },
 )
-def test_changed_points_are_reported_once_and_at_the_end(tmp_path, before, after, changed):
+def test_changed_points_are_reported_once_at_the_end(tmp_path, before, after, changed):
     note_points(tmp_path, scored_result("ada", **before), scored_result("ada", **after))
     assert read_changed_points(tmp_path) == []
     reports = [("ada", "sums", *points) for points in changed]
@@ -53,13 +53,13 @@ def test_changed_points_are_reported_once_and_at_the_end(tmp_path, before, after
     assert list(tmp_path.iterdir()) == []
 
 
-def test_points_by_hand_are_no_change(tmp_path):
+def test_points_set_by_hand_are_not_reported_as_changed(tmp_path):
     by_hand = scored_result("ada", one=5).model_copy(update=BY_HAND)
     note_points(tmp_path, scored_result("ada", one=4), by_hand)
     assert finish_changed_points(tmp_path) == []
 
 
-def test_a_run_that_was_stopped_reports_its_changes_when_it_has_gone_on(tmp_path):
+def test_a_continued_run_reports_changes_from_before_it_was_stopped(tmp_path):
     note_points(tmp_path, scored_result("ada", one=3), scored_result("ada", one=5))
     note_points(tmp_path, scored_result("ben", one=3), scored_result("ben", one=5))
     with (tmp_path / results_folder.CHANGING).open("a") as file:
@@ -85,7 +85,7 @@ ASSIGNMENT = Assignment(Path("course"), AssignmentRow(id="sums", title="Sums", e
         "no result": (None, {"two": 2}),
     },
 )
-def test_a_result_keeps_the_other_exercises_of_the_result_before(before, scores):
+def test_a_merged_result_keeps_exercises_that_were_not_graded_again(before, scores):
     merged = merge_results(scored_result("ada", two=2), before, ASSIGNMENT)
     assert {exercise.id: exercise.score for exercise in merged.exercises} == scores
     assert [*scores] == [exercise.id for exercise in merged.exercises]
@@ -120,7 +120,13 @@ def write_seeds(folder, *seeds, assignment="sums"):
         "other exercises stay with several, one is given": ((3, 7), 7, True, None),
     },
 )
-def test_the_seed_of_a_run(tmp_path, monkeypatch, before, given, in_part, seed):
+def test_a_run_takes_its_seed_from_the_option_or_from_earlier_results(
+    tmp_path, monkeypatch, before, given, in_part, seed
+):
+    """`before` are the seeds of earlier results, and None is a broken result.
+
+    `given` is the option --seed; `in_part` means that only some exercises are graded.
+    """
     monkeypatch.setattr(results_folder.secrets, "randbelow", lambda below: NEW_SEED)
     write_seeds(tmp_path, *before)
     write_seeds(tmp_path, 5, 5, 5, assignment="means")
@@ -156,7 +162,7 @@ REPLACED = "{} is a {}, where a {} is to be written. Next: move it elsewhere, or
     "name", ["bela", "bela/sums.json", ".journal", ".lock", "not-graded.json", ".points-changed"]
 )
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a file or folder"])
-def test_a_run_is_refused_if_there_is_in_place_of_what_it_writes(tmp_path, name, is_link):
+def test_a_run_is_refused_if_something_else_has_the_name_of_its_output(tmp_path, name, is_link):
     path = tmp_path / "out" / name
     path.parent.mkdir(parents=True)
     if is_link:
@@ -174,7 +180,7 @@ def test_a_run_is_refused_if_there_is_in_place_of_what_it_writes(tmp_path, name,
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_file_is_not_written_through_a_link_to_its_partial_name(tmp_path):
+def test_a_file_is_not_written_through_a_link_at_its_temporary_name(tmp_path):
     (tmp_path / f"a.json.{os.getpid()}.partial").symlink_to(tmp_path / "elsewhere")
     write_whole(tmp_path / "a.json", b"1")
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
@@ -206,13 +212,13 @@ def remove_recording(folder):
         ),
     },
 )
-def test_the_instructor_is_told_if_a_recording(tiny_copy, capsys, change, exercises, message):
+def test_a_missing_or_outdated_recording_is_reported(tiny_copy, capsys, change, exercises, message):
     change(tiny_copy)
     report_unrecorded(load_course(tiny_copy), exercises)
     assert capsys.readouterr().err == message
 
 
-def test_without_a_recording_points_are_given_and_the_message_comes_once(
+def test_without_a_recording_points_are_given_and_one_message_is_printed(
     run_course, tiny_copy, tmp_path
 ):
     remove_recording(tiny_copy)

@@ -1,4 +1,4 @@
-"""Checks run side by side with their own answers, and a memory of earlier attempts."""
+"""Checks run concurrently, each with its own answers; a cache replays what earlier attempts did."""
 
 from dataclasses import replace
 
@@ -21,16 +21,16 @@ LONG_MESSAGE = "a" * 3999 + "\N{GRINNING FACE}"  # four bytes in memory for each
 
 
 def reply_with_numbers(count, value=1.0):
-    """A reply with that many numbers."""
+    """Return an encoded reply with `count` numbers."""
     tensor = torch.full((count,), value, dtype=torch.float64)
     return payload(Reply((Output("tensor", tensor, "float64", "cpu", (count,)),)))
 
 
 class Doubling:
-    """Answers twice the number that it is given, and dies of a negative one.
+    """A runner that returns twice a number. Its process ends if the number is negative.
 
     Attributes:
-        rounds: The check and the number of each call, by the calls that came together.
+        rounds: For each batch of calls, the check and the number of each call.
     """
 
     device, check = "cpu", ""
@@ -57,8 +57,8 @@ class Doubling:
 
 
 @pytest.fixture(autouse=True)
-def evidence_is_the_exception(monkeypatch):
-    """The evidence of a check is the exception with which it ended."""
+def use_exception_as_evidence(monkeypatch):
+    """Make the exception that ended a check its evidence."""
 
     def judge_check(check, error, run):
         evidence = "" if error is None else f"{type(error).__name__}: {error}"
@@ -72,7 +72,7 @@ def check_with_function(name, function):
 
 
 def asks(*sent):
-    """A check that asks these numbers, and fails if an answer is not its own."""
+    """Return a check that calls f with each number, and fails if the answer is not twice that."""
 
     def function(attempt):
         for number in sent:
@@ -87,7 +87,7 @@ def evidence_of_checks(*checks, attempt=None):
     return [outcome.evidence for outcome in run_concurrently(checks, check_run)]
 
 
-def test_the_next_calls_of_all_checks_are_sent_together():
+def test_the_next_calls_of_all_checks_form_one_batch():
     attempt = Doubling()
     assert (
         evidence_of_checks(asks(1, 2, 3), asks(4), asks(), asks(5, 6), attempt=attempt) == [""] * 4
@@ -111,11 +111,11 @@ def raises_its_own_error(attempt):
         "fails by itself": (check_with_function("fails", raises_its_own_error), "KeyError: 'mine'"),
     },
 )
-def test_other_checks_go_on_if_one(check, evidence):
+def test_other_checks_continue_if_one_fails(check, evidence):
     assert evidence_of_checks(asks(1, 2), check, asks(4, 5)) == ["", evidence, ""]
 
 
-def test_a_fault_of_the_grader_is_raised_and_every_check_is_left():
+def test_a_fault_of_the_grader_is_raised_after_the_checks_clean_up():
     events = []
 
     def waits(attempt):
@@ -129,7 +129,7 @@ def test_a_fault_of_the_grader_is_raised_and_every_check_is_left():
     assert events == ["left"]
 
 
-def test_the_transcript_is_in_the_order_of_the_checks():
+def test_the_transcript_follows_the_order_of_the_checks():
     attempt = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
     run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(attempt, reference, b"s", ("f",)))
@@ -137,15 +137,17 @@ def test_the_transcript_is_in_the_order_of_the_checks():
     assert [exchange.call.args[0] for exchange in attempt.transcript] == [1, 2, 4, 5, 6]
 
 
-class ChangesItsMind(Doubling):
-    """Adds 1 after the first call."""
+class WrongAfterFirstCall(Doubling):
+    """A runner whose answers are 1 too large after the first call."""
 
     def _answer(self, question):
         self.plus = float(len(self.rounds) > 1)
         return super()._answer(question)
 
 
-class DiesOfTheSecondCall(Doubling):
+class EndsAtSecondCall(Doubling):
+    """A runner whose process ends at the second call."""
+
     def _answer(self, question):
         if len(self.rounds) > 1:
             return AttemptEnded(End.CRASHED, "It died.")
@@ -153,7 +155,7 @@ class DiesOfTheSecondCall(Doubling):
 
 
 def test_a_check_runs_once_for_each_sequence_of_answers():
-    """After known answers it is not run again, ends as before, and asks all the same."""
+    """If the answers are known, its calls and its outcome are replayed without running it."""
     runs = []
 
     def asks_twice(attempt):
@@ -163,7 +165,7 @@ def test_a_check_runs_once_for_each_sequence_of_answers():
             raise AssertionError(f"after {answer:g}")
 
     memory, check = ReplayCache(), check_with_function("asks twice", asks_twice)
-    dead = DiesOfTheSecondCall(memory)
+    dead = EndsAtSecondCall(memory)
     assert evidence_of_checks(check, attempt=dead) == ["AttemptEnded: It died."]
     runs.clear()
     attempts = [Doubling(memory, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
@@ -173,17 +175,17 @@ def test_a_check_runs_once_for_each_sequence_of_answers():
     assert attempts[0].rounds == attempts[2].rounds
     calls = [exchange.call for exchange in attempts[0].transcript]
     assert calls == [exchange.call for exchange in attempts[2].transcript]
-    assert evidence_of_checks(check, attempt=ChangesItsMind(memory)) == ["AssertionError: after 2"]
-    assert len(runs) == 3
-    assert evidence_of_checks(check, attempt=DiesOfTheSecondCall(memory)) == [
-        "AttemptEnded: It died."
+    assert evidence_of_checks(check, attempt=WrongAfterFirstCall(memory)) == [
+        "AssertionError: after 2"
     ]
+    assert len(runs) == 3
+    assert evidence_of_checks(check, attempt=EndsAtSecondCall(memory)) == ["AttemptEnded: It died."]
 
 
 X = torch.ones(2, dtype=torch.float64)
 
 
-def test_bytes_that_are_no_reply_are_refused_every_time():
+def test_an_invalid_reply_is_refused_every_time():
     memory = ReplayCache()
     for _ in range(2):
         with pytest.raises(BadReply):
@@ -199,7 +201,7 @@ def test_bytes_that_are_no_reply_are_refused_every_time():
         ),
     },
 )
-def test_a_reply_is_not_kept_if_it_has(sent):
+def test_a_large_reply_is_not_cached(sent):
     memory = ReplayCache()
     assert memory.read(sent) is not memory.read(sent)
     assert memory.size == 0
@@ -207,14 +209,14 @@ def test_a_reply_is_not_kept_if_it_has(sent):
     assert memory.after(step, reply) is not memory.after(step, reply)
 
 
-def test_a_kept_message_counts_with_its_size_in_memory():
+def test_a_cached_message_counts_with_its_size_in_memory():
     memory = ReplayCache()
     sent = payload(Reply(raised=Raised("E", ("E",), LONG_MESSAGE, "call", None)))
     memory.read(sent)
     assert memory.size > len(sent) + 4 * len(LONG_MESSAGE)
 
 
-def test_equal_calls_are_one_call_that_a_check_cannot_change():
+def test_equal_calls_share_one_object_that_checks_cannot_change():
     memory, argument, recorded = ReplayCache(), X.clone(), Call("g", (X,))
     call = memory.hold(Call("f", (argument,)))
     assert memory.hold(Call("f", (X,))) is memory.hold(call) is call
@@ -226,7 +228,7 @@ def test_equal_calls_are_one_call_that_a_check_cannot_change():
     assert memory.hold(recorded) is recorded
 
 
-def test_a_held_call_is_packed_once_for_each_dtype():
+def test_a_cached_call_is_encoded_once_for_each_dtype():
     memory = ReplayCache()
     call = memory.hold(Call("f", (X,)))
     in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
@@ -247,7 +249,7 @@ def test_the_reference_answers_equal_calls_once_unless_the_answer_is_large(size,
     assert memory.size < 8 * REPLY_LIMIT
 
 
-def test_a_reply_that_a_check_has_changed_is_made_anew():
+def test_a_reply_that_a_check_modified_is_not_reused():
     memory, call = ReplayCache(), Call("f", (X,))
     reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
     for _ in range(2):
@@ -258,7 +260,7 @@ def test_a_reply_that_a_check_has_changed_is_made_anew():
 
 
 @pytest.mark.parametrize("is_beyond", [True, False])
-def test_a_memory_beyond_its_limit_is_emptied_between_attempts(is_beyond):
+def test_a_cache_above_its_limit_is_emptied_between_attempts(is_beyond):
     memory = ReplayCache(limit=1000 if is_beyond else 3000)
     first_reply, step = memory.read(reply_with_numbers(200)), memory.first_step("check")
     memory.note(step, Call("f", (X,)))
@@ -270,7 +272,7 @@ def test_a_memory_beyond_its_limit_is_emptied_between_attempts(is_beyond):
     assert (memory.read(reply_with_numbers(200)) is first_reply) != is_beyond
 
 
-def test_a_check_that_broke_by_itself_is_run_again():
+def test_a_broken_check_is_run_again():
     memory = ReplayCache()
     memory.note(memory.first_step("check"), replace(OUTCOME, fault="MemoryError"))
     assert memory.first_step("check").next_action is None

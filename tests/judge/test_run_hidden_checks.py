@@ -1,4 +1,4 @@
-"""How a check ends is what the attempt did, or a fault of the check's author."""
+"""The outcome of a hidden check comes from the attempt, or shows a fault of the check's author."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def test_has_parameters(attempt, n):
     """has parameters"""
     expect(n == 3 and attempt.call("f").output == 7, "not 7")
 '''
-ENDS = {
+EXPECTED_OUTCOMES = {
     "passes": ("passed", ""),
     "fails": ("failed", "seen"),
     "raises": ("error", "raised KeyError"),
@@ -82,8 +82,8 @@ def test_the_outcome_of_a_check_depends_on_how_it_ends(tmp_path):
     calls = [(exchange.check, exchange.call.subject) for exchange in attempt.transcript]
     assert calls == [("passes", "f"), ("raises", "g"), ("has_parameters[3]", "f")]
     outcomes = {result.id: result for result in results}
-    assert outcomes.keys() == ENDS.keys()
-    for id_, (outcome, evidence) in ENDS.items():
+    assert outcomes.keys() == EXPECTED_OUTCOMES.keys()
+    for id_, (outcome, evidence) in EXPECTED_OUTCOMES.items():
         assert outcomes[id_].outcome == outcome
         assert evidence in outcomes[id_].evidence
     assert outcomes["fails"].suspect == "suspect"
@@ -94,7 +94,7 @@ def test_the_outcome_of_a_check_depends_on_how_it_ends(tmp_path):
 
 
 class EndedRunner(LocalRecordingRunner):
-    """Its process has ended."""
+    """A runner whose process has ended."""
 
     def __init__(self, end):
         super().__init__({})
@@ -105,7 +105,7 @@ class EndedRunner(LocalRecordingRunner):
 
 
 @pytest.mark.parametrize(("end", "outcome"), [(End.TIMEOUT, "timeout"), (End.CRASHED, "crashed")])
-def test_the_end_of_the_process_is_the_outcome_of_the_checks_that_ask_it(tmp_path, end, outcome):
+def test_checks_that_call_an_ended_process_have_its_end_as_outcome(tmp_path, end, outcome):
     file = tmp_path / "test_endings.py"
     file.write_text(CHECKS)
     run = CheckRun(EndedRunner(end), LocalRunner({}), b"s", ("exercise",))
@@ -114,7 +114,7 @@ def test_the_end_of_the_process_is_the_outcome_of_the_checks_that_ask_it(tmp_pat
     assert (fails.outcome, fails.evidence) == ("failed", "seen")
 
 
-def test_a_catalogue_judges_trusted_code_of_a_course(tiny, running_mean):
+def test_a_catalogue_runs_the_checks_of_a_course_on_trusted_code(tiny, running_mean):
     catalogue = Catalogue(tiny)
     assert catalogue.conditions(running_mean) == {}
     right = namespace_of(running_mean.solution)
@@ -135,7 +135,7 @@ HEAD = (
 
 
 @cases("row", REFUSED)
-def test_a_file_of_checks_is_refused_for(tmp_path, row):
+def test_a_file_of_checks_with_a_fault_is_refused(tmp_path, row):
     folder = tmp_path / "grader" / "checks"
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
@@ -162,14 +162,14 @@ def test_on_a_gpu(attempt):
 @pytest.mark.parametrize(
     ("device", "ids"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])]
 )
-def test_a_session_collects_the_checks_of_its_device(tmp_path, device, ids):
+def test_only_checks_for_the_device_are_collected(tmp_path, device, ids):
     file = tmp_path / "test_of_devices.py"
     file.write_text(CHECKS_OF_DEVICES)
     outcomes = HiddenChecks([file], device).initial_outcomes(file)
     assert [outcome.id for outcome in outcomes] == ids
 
 
-def test_checks_import_files_beside_them_in_their_own_course(tmp_path):
+def test_checks_import_the_shared_files_of_their_own_course(tmp_path):
     check = "@check(points=POINTS, layer=Layer.SHAPE)\ndef test_f(attempt):\n    'f'\n"
     for course, points in (("one", 1), ("two", 2)):
         folder = tmp_path / course / "checks"
@@ -196,7 +196,7 @@ def test_looks_at_the_last_token(attempt, reference, draw):
 
 
 def outcome_of_function(file, f, checks=UNFIT):
-    """The outcome of a check that breaks over the answer of this function."""
+    """Return the outcome of the checks (their text) for a function f."""
     file.write_text(checks)
     reference = LocalRunner({"f": lambda x: x}, only_values=True)
     (outcome,) = HiddenChecks([file]).run(
@@ -206,7 +206,7 @@ def outcome_of_function(file, f, checks=UNFIT):
 
 
 @cases(
-    "f, says",
+    "f, evidence",
     {
         "a number": (lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()"),
         "no tokens": (
@@ -216,12 +216,12 @@ def outcome_of_function(file, f, checks=UNFIT):
         "bools": (lambda x: x > 0, "a tensor of float64 was expected; yours is of bool"),
     },
 )
-def test_a_check_that_breaks_over_an_answer_of_another_form_fails(tmp_path, f, says):
+def test_a_check_that_crashes_on_an_answer_of_wrong_form_fails(tmp_path, f, evidence):
     result = outcome_of_function(tmp_path / "test_f.py", f)
-    assert (result.outcome, result.evidence, result.fault) == ("failed", says, "")
+    assert (result.outcome, result.evidence, result.fault) == ("failed", evidence, "")
 
 
-def test_a_check_that_breaks_over_an_answer_of_the_right_form_is_at_fault(tmp_path):
+def test_a_check_that_crashes_on_an_answer_of_right_form_is_at_fault(tmp_path):
     result = outcome_of_function(
         tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)")
     )
@@ -233,7 +233,7 @@ HANGS = (
     f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n'
     "    while True: pass\n"
 )
-HANGING = """
+RUN_HANGING_CHECK = """
 import torch
 from pathlib import Path
 from manyheads.checks.runner import LocalRecordingRunner, LocalRunner
@@ -249,27 +249,27 @@ checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s",
 """
 
 
-def test_a_judge_whose_check_never_ends_ends_itself_with_the_line(tmp_path):
+def test_a_judge_with_an_endless_check_ends_and_prints_the_line(tmp_path):
     (tmp_path / "test_hangs.py").write_text(HANGS)
-    judge = run(sys.executable, "-c", HANGING, cwd=tmp_path)
+    judge = run(sys.executable, "-c", RUN_HANGING_CHECK, cwd=tmp_path)
     assert judge.returncode == -signal.SIGPROF
     assert 'test_hangs.py", line 11 in test_f' in judge.stderr
 
 
-def test_pytest_timeout_ends_a_check_that_never_ends_by_hand(tiny_copy):
+def test_pytest_timeout_ends_an_endless_check_that_is_run_by_hand(tiny_copy):
     checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     checks.write_text(HANGS)
     attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(
         tiny_copy / "running_mean.py"
     )
-    alone = "-m pytest -c /dev/null --rootdir .".split()
-    byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
-    output = byhand.stdout + byhand.stderr
-    assert (byhand.returncode, "Timeout" in output) == (1, True), output
+    pytest_options = "-m pytest -c /dev/null --rootdir .".split()
+    completed = run(sys.executable, *pytest_options, checks, "--attempt", attempt, cwd=tiny_copy)
+    output = completed.stdout + completed.stderr
+    assert (completed.returncode, "Timeout" in output) == (1, True), output
 
 
 @pytest.mark.parametrize("variable", ["PYTEST_ADDOPTS", "PYTEST_PLUGINS"])
-def test_options_of_a_persons_shell_do_not_reach_the_checks(tiny, monkeypatch, variable):
+def test_pytest_variables_in_the_environment_do_not_reach_the_checks(tiny, monkeypatch, variable):
     options = {"PYTEST_ADDOPTS": "-rfE", "PYTEST_PLUGINS": "not_installed_here"}
     monkeypatch.setenv(variable, options[variable])
     (exercise,) = tiny.exercises
@@ -277,7 +277,7 @@ def test_options_of_a_persons_shell_do_not_reach_the_checks(tiny, monkeypatch, v
     assert os.environ[variable] == options[variable]
 
 
-def test_a_missing_file_of_checks_is_named(tiny_copy, capfd):
+def test_a_missing_file_of_checks_is_reported(tiny_copy, capfd):
     """pytest would report it in its own words, and find nothing wrong with the other files."""
     (exercise,) = load_course(tiny_copy).exercises
     exercise.checks.unlink()
@@ -331,9 +331,7 @@ def x(draw, sizes):
     "f, outcome",
     {"right": (lambda x: x, "passed"), "of another dtype": (lambda x: x.float(), "failed")},
 )
-def test_checks_get_fixtures_and_a_contract_stands_among_them_where_the_file_has_it(
-    tmp_path, f, outcome
-):
+def test_checks_get_fixtures_and_run_in_file_order_with_their_contract(tmp_path, f, outcome):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     file = tmp_path / "test_f.py"
     file.write_text(WITH_FIXTURES)

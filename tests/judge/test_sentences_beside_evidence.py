@@ -1,7 +1,7 @@
-"""Internal: a false sentence misleads, so each is held against more near misses than attempts show.
+"""Internal: a false sentence misleads, so each is tried on more near misses than attempts show.
 
-The sentences are about slips and faults that a text shows, and about what wrong numbers have in
-common. `tests/grader/test_functions.py` reads them in results.
+The sentences describe slips in an attempt's text, and what its wrong numbers have in common.
+`tests/grader/test_functions.py` reads them in results.
 """
 
 import math
@@ -35,8 +35,8 @@ ABOVE = (
 )
 
 
-def slip(body, evidence):
-    """The sentence about a method with this body, which begins on line 5."""
+def slip_sentence(body, evidence):
+    """Return the sentence about a slip_sentence in a method with this body, which begins on line 5."""
     lines = "".join(f"        {line}\n" for line in body.split("\n"))
     return slip_behind_answer(Source("attempt.py", ABOVE + lines).definition("M"), evidence)
 
@@ -51,8 +51,8 @@ def slip(body, evidence):
     ],
 )
 def test_a_slip_is_named_with_its_line(evidence, sentence, body):
-    assert slip(body, evidence).startswith(sentence)
-    assert bool(slip(body, evidence)) == bool(sentence)
+    assert slip_sentence(body, evidence).startswith(sentence)
+    assert bool(slip_sentence(body, evidence)) == bool(sentence)
 
 
 VALUES, SHAPE = SLIPS
@@ -71,7 +71,7 @@ NESTED_LOOPS = "for i in x:\n    for j in i:\n        k += 1\n" * 2000 + "return
 )
 def test_a_long_text_is_searched_for_slips_within_seconds(body, evidence):
     started = time.process_time()
-    assert slip(body, evidence) == ""
+    assert slip_sentence(body, evidence) == ""
     assert time.process_time() - started < 4
 
 
@@ -92,7 +92,7 @@ TWO_TENSORS = Form("tuple", ("y", "lse"), (Form(), Form()))
         "a form of one tensor": ("(k, v), y", None, False),
     },
 )
-def test_a_pair_in_the_other_order_is_named(returned, form, is_exchanged):
+def test_a_pair_that_is_returned_in_the_wrong_order_is_named(returned, form, is_exchanged):
     text = f"class M:\n    def forward(self):\n        kept = (k, v)\n        return {returned}\n"
     sentence = return_order_advice(Source("attempt.py", text), "M", form)
     assert sentence.startswith("The `return` on line 4") == bool(sentence) == is_exchanged
@@ -118,7 +118,7 @@ MODULE = """class M(nn.Module):
         "an attribute that is no layer": ("self.look(x)", ""),
     },
 )
-def test_a_result_that_is_not_used_is_named(line, sentence):
+def test_an_unused_result_is_named(line, sentence):
     advice = unused_result_advice(Source("attempt.py", MODULE.format(line)), "M")
     assert advice.startswith(sentence)
     assert bool(advice) == bool(sentence)
@@ -151,7 +151,7 @@ CALLED = "mask was called on line 4."
         "another caller": (HELPER + "def more(s):\n    return mask(s)\n", "weights", 2, ""),
     },
 )
-def test_the_call_of_a_helper_that_raised_is_named_if_there_is_one(text, name, line, sentence):
+def test_the_only_call_of_a_helper_that_raised_is_named(text, name, line, sentence):
     assert call_of_helper(Source("attempt.py", text), name, line) == sentence
 
 

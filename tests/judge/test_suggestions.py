@@ -1,4 +1,4 @@
-"""The suggestion beside an exception: each snippet really raises it, and needs its row."""
+"""Suggestions about exceptions: each example really raises, and needs a row of the table."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from manyheads.judge.exception_advice import MAX_NAME, suggest
 from manyheads.submission import Source
 from tests.make import cases, read_table
 
-GIVEN = {
+GLOBALS = {
     "torch": torch,
     "math": math,
     "nothing": None,
@@ -39,22 +39,23 @@ def source_of(text):
 
 
 def exception_of_text(text):
-    """Return the exception of a file, or of its function f."""
+    """Run a file and its function f. Return the exception that one of them raises."""
     with pytest.raises(Exception) as caught:  # noqa: PT012
-        names = dict(GIVEN)
-        exec(compile(text, "attempt.py", "exec"), names)
-        names["f"]()
+        namespace = dict(GLOBALS)
+        exec(compile(text, "attempt.py", "exec"), namespace)
+        namespace["f"]()
     return raised_by(caught.value, "call", "attempt.py")
 
 
-def of_lines(lines):
+def function_with_lines(lines):
+    """Return the text of a function f with these lines; it returns an expression at the end."""
     *earlier_lines, last = lines.split("\n")
     last = last if last.startswith(("for", "if")) or "=" in last.split("(")[0] else f"return {last}"
     return "\n    ".join(["def f(x=x, s=s, m=m, w=w):", *earlier_lines, last])
 
 
 ROWS = [
-    (suggestion, of_lines(lines))
+    (suggestion, function_with_lines(lines))
     for suggestion, examples in TABLE["lines"].items()
     for lines in examples
 ]
@@ -64,12 +65,12 @@ ROWS += [(suggestion, text) for suggestion, examples in TABLE["files"].items() f
 @pytest.mark.parametrize(
     ("suggestion", "text"), ROWS, ids=[f"{suggestion}: {text[-40:]}" for suggestion, text in ROWS]
 )
-def test_an_exception_has_its_suggestion(suggestion, text):
+def test_an_exception_gets_its_suggestion(suggestion, text):
     assert suggestion in suggest(source_of(text), exception_of_text(text))
 
 
 @cases("text", TABLE["nothing"])
-def test_there_is_no_suggestion_for(text):
+def test_other_exceptions_get_no_suggestion(text):
     assert suggest(source_of(text), exception_of_text(text)) == ""
 
 
@@ -90,25 +91,26 @@ def test_every_row_of_the_table_is_needed(monkeypatch):
             pytest.fail(row.pattern)
 
 
-def lacks(name, line):
+def missing_attribute(name, line):
+    """Return the exception about a tensor without an attribute of this name."""
     return Raised("AttributeError", (), f"'Tensor' object has no attribute '{name}'", "call", line)
 
 
 def test_there_is_no_suggestion_without_the_line_that_raised():
     source = source_of("def f(q, k):\n    k = k.trasnpose(0, 1)\n    return q @ k\n")
     for line in (None, 3, 9):
-        assert suggest(source, lacks("trasnpose", line)) == ""
+        assert suggest(source, missing_attribute("trasnpose", line)) == ""
 
 
-def test_only_a_name_on_the_line_that_raised_is_looked_up():
-    """An attempt may raise any message, and could carry out a hidden input in it."""
+def test_only_names_on_the_line_that_raised_are_looked_up():
+    """An attempt may raise any message, and could reveal a hidden input in it."""
     source = source_of("def f(): g()\n")
     for word in ("arange", "softmaxx", "secret_0123", "x" * 10_000):
         undefined = Raised("NameError", (), f"name '{word}' is not defined", "call", 1)
-        assert suggest(source, lacks(word, 1)) == ""
+        assert suggest(source, missing_attribute(word, 1)) == ""
         assert suggest(source, undefined) == ""
     longer = source_of(f"def f(): x.{'x' * MAX_NAME}xe\n")
-    assert suggest(longer, lacks("x" * MAX_NAME + "x", 1)) == ""
+    assert suggest(longer, missing_attribute("x" * MAX_NAME + "x", 1)) == ""
 
 
 TYPES = ("RuntimeError", "TypeError", "ValueError", "IndexError")

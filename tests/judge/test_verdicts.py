@@ -1,4 +1,4 @@
-"""Internal: no exercise has a function for each state in which failures may leave one.
+"""Internal: the state of each function of an attempt; no exercise has an example of every state.
 
 `verdicts_of` decides the state of each function from its failures and from the attempt's text.
 `tests/grader/test_functions.py` reads states in results.
@@ -106,7 +106,9 @@ RAISE_ABOVE_CODE = (
         ),
     },
 )
-def test_the_state_of_a_function(text, summaries, raised, explained, states):
+def test_a_function_gets_its_state_from_its_failures_and_its_text(
+    text, summaries, raised, explained, states
+):
     chosen = {name: ChosenFailure("check", "", raised[name]) for name in raised}
     verdicts = verdicts_of(summaries, chosen, explained, Source("attempt.py", text))
     descriptions = []
@@ -127,7 +129,7 @@ def test_the_state_of_a_function(text, summaries, raised, explained, states):
         "in a loop": (IN_A_LOOP, 6, "waiting"),
     },
 )
-def test_a_function_waits_for_a_wrong_one_unless_it_raises_before_it_uses_it(text, line, state):
+def test_a_function_waits_for_a_wrong_helper_unless_it_raises_before_the_call(text, line, state):
     raised = Raised("KeyError", ("KeyError",), "'b'", "call", line)
     failure = {"make": ChosenFailure("check", "", raised)}
     summaries = [is_wrong("layer"), is_wrong("make")]
@@ -155,6 +157,6 @@ def test_a_function_waits_for_a_wrong_one_unless_it_raises_before_it_uses_it(tex
         ),
     },
 )
-def test_an_argument_has_its_name_in_the_exercise(signature, sentence, named):
+def test_a_sentence_names_arguments_as_the_exercise_does(signature, sentence, named):
     assert name_arguments(sentence, [parse_signature(signature)]) == named
     assert name_arguments(sentence, []) == sentence
