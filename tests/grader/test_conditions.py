@@ -1,4 +1,4 @@
-"""The preconditions of the course's functions hold with any hidden inputs."""
+"""The preconditions of the real course give the same verdict for any hidden inputs."""
 
 import runpy
 from collections.abc import Callable, Iterable
@@ -14,10 +14,11 @@ from tests.make import REPOSITORY
 
 CONDITIONS = runpy.run_path(str(REPOSITORY / "grader" / "checks" / "_conditions.py"))
 CAUSAL_WEIGHTS: Callable[..., Iterable[Condition]] = CONDITIONS["of_scores"]("causal_weights")
-SEEDS = 300
+SEEDS = 300  # enough draws to meet rare inputs
 
 
 def attempt_at(path: Path) -> Implementation:
+    """Return the functions of a file, run in this process."""
     return Implementation(LocalRunner(namespace_of(path)))
 
 
@@ -27,7 +28,7 @@ def causal_mask_reference() -> Implementation:
     return attempt_at(path)
 
 
-def test_a_softmax_that_prefers_the_lowest_score_keeps_its_points_of_form(
+def test_a_softmax_of_negative_scores_meets_the_preconditions(
     causal_mask_reference: Implementation,
 ) -> None:
     path = REPOSITORY / "grader" / "wrong" / "causal_mask" / "softmax_of_negative_scores.py"
@@ -37,7 +38,7 @@ def test_a_softmax_that_prefers_the_lowest_score_keeps_its_points_of_form(
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_weights_that_do_not_depend_on_the_scores_lose_their_points_of_form(
+def test_weights_that_ignore_the_scores_violate_a_precondition(
     causal_mask_reference: Implementation, tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "even_weights.py"

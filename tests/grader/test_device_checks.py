@@ -1,7 +1,6 @@
-"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's
-numbers on a GPU.
+"""The further checks of `course grade --device cuda`: half precision, memory, equality with a CPU.
 
-Half precision is tried on the CPU too, where torch.autocast exists as well.
+Half precision is also tested on a CPU, which supports torch.autocast, too.
 """
 
 import math
@@ -33,19 +32,21 @@ EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assig
 SELF_ATTENTION, _, _, SDPA = MODULES = [
     EXERCISES[id_] for id_ in ("self_attention", "weight_split", "fused_qkv", "sdpa_equivalence")
 ]
-# they fill with -1e9
+# Right attempts, by exercise, that fill a mask with -1e9
 TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}
 OVERFLOW = "value cannot be converted to type Half without overflow"
-WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
+WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # raised by torch 2.6, but not by 2.13
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
-of_each = pytest.mark.parametrize("exercise", MODULES, ids=lambda exercise: exercise.id)
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings that attempts cause do not matter here
+each_module_exercise = pytest.mark.parametrize(
+    "exercise", MODULES, ids=lambda exercise: exercise.id
+)
 
 
 def checks_module(exercise: Exercise) -> ModuleType:
-    """The exercise's checks, as a module of our own."""
-    names = namespace_of_source(exercise.checks.read_text(encoding="utf-8"), exercise.checks)
-    return sys.modules[str(names["__name__"])]
+    """Return the checks of an exercise as a module that no other test shares."""
+    namespace = namespace_of_source(exercise.checks.read_text(encoding="utf-8"), exercise.checks)
+    return sys.modules[str(namespace["__name__"])]
 
 
 def reference_of(exercise: Exercise) -> Implementation:
@@ -53,26 +54,28 @@ def reference_of(exercise: Exercise) -> Implementation:
 
 
 def half_precision_of(checks: ModuleType) -> Callable[..., None]:
-    """Return the check of half precision, which may stand in the file's CONTRACT."""
+    """Return the check of half precision, from the file or from its CONTRACT."""
     in_contract = {check.__name__: check for check in vars(checks).get("CONTRACT", [])}
     return {**vars(checks), **in_contract}["test_half_precision"]
 
 
-def half_precision(exercise: Exercise, attempt: Mapping[str, object]) -> None:
+def check_half_precision(exercise: Exercise, attempt: Mapping[str, object]) -> None:
+    """Run the check of half precision on an attempt, given as a namespace."""
     check = half_precision_of(checks_module(exercise))
     check(Implementation(LocalRunner(attempt)), reference_of(exercise), Draw(0))
 
 
-def too_large(exercise: Exercise) -> set[tuple[str, str]]:
-    """Which right attempts say that their fill is too large for float16."""
+def float16_overflows(exercise: Exercise) -> set[tuple[str, str]]:
+    """Return the right attempts of an exercise that overflow in float16, with the message."""
     return {(name, OVERFLOW) for id_, name in TOO_LARGE_FOR_FLOAT16.items() if id_ == exercise.id}
 
 
 def raised_in_half_precision(
     exercise: Exercise, checks: ModuleType, device: str
 ) -> set[tuple[str, str]]:
-    """What the right attempts raise there, each with its name, but for what another version of
-    torch says.
+    """Return the name and the message of each right attempt that raises in half precision.
+
+    Messages that only an older torch gives are left out.
     """
     reference_impl, raised = reference_of(exercise), set()
     for path in exercise.right_attempts():
@@ -85,28 +88,32 @@ def raised_in_half_precision(
     return raised - WITH_TORCH_2_6
 
 
-@of_each
-def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(
+@each_module_exercise
+def test_the_tolerance_is_a_few_times_the_largest_error_of_right_attempts(
     exercise: Exercise, monkeypatch
 ) -> None:
-    checks, errors = checks_module(exercise), defaultdict[str, list[float]](list)
+    checks = checks_module(exercise)
+    errors = defaultdict[str, list[float]](list)  # of each dtype
     module = sys.modules[f"{checks.__package__}._modules"]
     monkeypatch.setattr(
         module,
         "assert_near",
         lambda a, b, *_: errors[a.call.autocast].append(difference(a.output, b.output)),
     )
-    assert raised_in_half_precision(exercise, checks, "cpu") == too_large(exercise)
+    assert raised_in_half_precision(exercise, checks, "cpu") == float16_overflows(exercise)
     for dtype, tolerance in TOLERANCES.items():
-        assert len(errors[dtype]) >= 25
+        assert len(errors[dtype]) >= 25  # so that the largest one means something
         assert tolerance / 20 < max(errors[dtype]) < tolerance / 2
 
 
 def attention(
     score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0
 ) -> Mapping[str, object]:
-    """A right attempt at the exercise with one head, but for what is done to its scores and its
-    output.
+    """Return an attempt at self_attention that is right with a causal `score` and a gain of 1.
+
+    Args:
+        score: A function of the scores, such as a mask.
+        gain: A factor of the output.
     """
 
     class CausalAttention(torch.nn.Module):
@@ -149,57 +156,59 @@ def mask_scores(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
         ),
     ],
 )
-def test_what_half_precision_breaks_is_seen(attempt, evidence):
+def test_the_check_of_half_precision_finds_the_mistake(attempt, evidence):
     with pytest.raises(CheckFailed, match=evidence):
-        half_precision(SELF_ATTENTION, attempt)
+        check_half_precision(SELF_ATTENTION, attempt)
 
 
-def test_a_minimum_that_fits_the_dtype_is_as_good_as_infinity() -> None:
-    half_precision(SELF_ATTENTION, attention(mask_scores))
-    half_precision(SELF_ATTENTION, attention(lambda s: mask_scores(s, torch.finfo(s.dtype).min)))
+def test_a_mask_with_the_minimum_of_the_dtype_passes() -> None:
+    check_half_precision(SELF_ATTENTION, attention(mask_scores))
+    check_half_precision(
+        SELF_ATTENTION, attention(lambda s: mask_scores(s, torch.finfo(s.dtype).min))
+    )
 
 
-class Holding:
-    """An attempt that holds so much of a B · nh · T² matrix."""
+class RunnerWithPeakMemory:
+    """A runner whose call reports a peak memory of `share` of a B · nh · T² matrix."""
 
     device = "cuda"
 
     def __init__(self, share: float | None, *, fused: bool = False) -> None:
         self._share = share
         self._operations = Operations(fused)
-        self.asked: Call | None = None
+        self.last_call: Call | None = None
 
     def execute(self, call: Call) -> Reply:
-        self.asked = call
+        self.last_call = call
         peak = None if self._share is None else int(self._share * 12 * 4096**2 * 4)
         return Reply(
             outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations
         )
 
 
-@pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
-def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named):
+@pytest.mark.parametrize(("fused", "suspect"), [(False, "delegated"), (True, "materialised")])
+def test_the_fast_path_may_hold_no_more_than_a_quarter_of_a_score_matrix(fused, suspect):
     check = checks_module(SDPA).test_memory
-    frugal = Holding(0.2)
+    frugal = RunnerWithPeakMemory(0.2)
     check(Implementation(frugal), Draw(0))
-    assert frugal.asked is not None
+    assert frugal.last_call is not None
     # no fast kernel of a GPU does float64
-    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")
+    assert (frugal.last_call.memory, frugal.last_call.dtype) == (True, "float32")
     with pytest.raises(
         CheckFailed, match=r"^flash=True holds 0\.3 times B · nh · T² numbers at its peak$"
     ) as caught:
-        check(Implementation(Holding(0.3, fused=fused)), Draw(0))
-    assert caught.value.suspect == named
+        check(Implementation(RunnerWithPeakMemory(0.3, fused=fused)), Draw(0))
+    assert caught.value.suspect == suspect
 
 
-def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> None:
+def test_the_memory_check_is_skipped_if_no_memory_is_reported() -> None:
     with pytest.raises(pytest.skip.Exception, match="does not say how much memory"):
-        checks_module(SDPA).test_memory(Implementation(Holding(None)), Draw(0))
+        checks_module(SDPA).test_memory(Implementation(RunnerWithPeakMemory(None)), Draw(0))
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
-    """The reference on that device, held against itself on the CPU, with all checks that a GPU
-    has.
+    """Return the outcomes of all checks for a GPU: the reference on `device`, compared with itself
+    on the CPU.
     """
     path, reference_runner = exercise.checks, reference_of(exercise).runner
     subject = LocalRecordingRunner(reference_runner.namespace, device)
@@ -207,8 +216,8 @@ def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
     return {outcome.id: outcome for outcome in HiddenChecks([path], device="cuda").run(path, run)}
 
 
-@of_each
-def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(exercise: Exercise) -> None:
+@each_module_exercise
+def test_the_reference_passes_the_checks_for_a_gpu_which_add_no_points(exercise: Exercise) -> None:
     outcomes = outcomes_on("cpu", exercise)
     assert outcomes.keys() >= {"half_precision"}
     assert {o.outcome for id_, o in outcomes.items() if id_ != "memory"} == {"passed"}
@@ -217,20 +226,20 @@ def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(exercise
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
-def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(exercise):
+def test_the_reference_on_a_gpu_agrees_with_itself_on_the_cpu(exercise):
     assert {o.outcome for o in outcomes_on("cuda", exercise).values()} == {"passed"}
 
 
 @pytest.mark.gpu
-@of_each
-def test_on_a_gpu_right_attempts_stay_within_the_tolerance(exercise: Exercise) -> None:
-    assert raised_in_half_precision(exercise, checks_module(exercise), "cuda") == too_large(
+@each_module_exercise
+def test_right_attempts_on_a_gpu_stay_within_the_tolerance(exercise: Exercise) -> None:
+    assert raised_in_half_precision(exercise, checks_module(exercise), "cuda") == float16_overflows(
         exercise
     )
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() -> None:
+def test_on_a_gpu_only_the_manual_path_holds_a_score_matrix() -> None:
     checks = checks_module(SDPA)
     gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
     checks.test_memory(gpu, Draw(0))

@@ -1,5 +1,5 @@
-"""At the real course: every function has its own verdict, and what a student reads of it is true,
-says which, and has its place.
+"""Attempts at the real course: each function has its own verdict, and the messages about it are
+true, specific, and name the place.
 """
 
 import ast
@@ -31,15 +31,17 @@ STUB = "raise NotImplementedError"
 
 
 def function_states(result: ExerciseResult) -> dict[str, str]:
+    """Return the state of each function, with the function that it waits for."""
     return {f.name: f"{f.state} {f.waits_for}".strip() for f in result.functions}
 
 
 def diagnosed_functions(result: ExerciseResult) -> set[tuple[str, str]]:
+    """Return each misconception with each function that has it."""
     return {(d.id, name) for d in result.diagnosis for name in (d.function, *d.also_in) if name}
 
 
 @pytest.mark.parametrize(
-    ("exercise", "changes", "told", "found"),
+    ("exercise", "changes", "states", "diagnosed"),
     [
         pytest.param(
             "attention_scores",
@@ -128,17 +130,17 @@ def diagnosed_functions(result: ExerciseResult) -> set[tuple[str, str]]:
         ),
     ],
 )
-def test_each_function_has_its_verdict_when_graded_and_at_home(
-    sides: Sides, exercise, changes, told, found
+def test_grade_and_check_give_each_function_the_same_verdict(
+    sides: Sides, exercise, changes, states, diagnosed
 ):
     graded, at_home = sides.both_results(exercise, changes)
-    assert list(function_states(graded).values()) == told
+    assert list(function_states(graded).values()) == states
     assert function_states(at_home) == function_states(graded)
-    assert diagnosed_functions(at_home) == diagnosed_functions(graded) == found
+    assert diagnosed_functions(at_home) == diagnosed_functions(graded) == diagnosed
     assert not sides.faults(exercise)
 
 
-def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
+def test_wrong_sizes_are_a_mistake_of_the_factory_and_not_of_the_class(sides: Sides) -> None:
     graded = sides.grade_attempt(
         "fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
     )
@@ -146,13 +148,13 @@ def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(side
     assert diagnosed_functions(graded) == {("gpt2_sizes", "gpt2_attention")}
 
 
-def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
+def test_check_counts_points_out_of_the_same_total_as_grade(sides: Sides) -> None:
     result = sides.home("mha_by_loop", {})
     assert (result.score, result.unseen, result.max_score, result.is_done) == (3.75, 0.25, 4, True)
 
 
 @pytest.mark.parametrize(
-    ("exercise", "changes", "says", "never"),
+    ("exercise", "changes", "expected", "forbidden"),  # a text, and a pattern ("$^": none)
     [
         pytest.param(
             "attention_scores",
@@ -477,20 +479,20 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         ),
     ],
 )
-def test_it_says(
-    sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str
+def test_the_report_names_the_mistake(
+    sides: Sides, exercise: str, changes: dict[str, str], expected: str, forbidden: str
 ) -> None:
     functions = attempt_words(sides.home(exercise, changes)).functions
     texts = []
     for f in functions:
         texts += [f"{f.mark} {f.head}", *(message for _, message, _ in f.details)]
     text = "\n".join(texts)
-    assert says in text
-    assert not re.search(never, text)
+    assert expected in text
+    assert not re.search(forbidden, text)
 
 
 @pytest.mark.parametrize(
-    ("exercise", "absent"),
+    ("exercise", "forbidden"),
     [
         ("attention_scores", r"\bheads?\b|n_head|dropout"),
         ("causal_mask", r"\bheads?\b|n_head|dropout"),
@@ -499,16 +501,16 @@ def test_it_says(
         ("reshape_dance", r"softmax|dropout|scores"),
     ],
 )
-def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(
-    sides: Sides, exercise: str, absent: str
+def test_titles_and_hints_mention_nothing_that_the_exercise_lacks(
+    sides: Sides, exercise: str, forbidden: str
 ) -> None:
     bank = load_bank(sides.exercise(exercise))
     texts = {mutant.id: bank.texts[mutant.id] for mutant in bank.mutants}
     assert not [
-        (id_, say)
+        (id_, text)
         for id_, t in texts.items()
-        for say in (t.title, *t.hints)
-        if re.search(absent, say)
+        for text in (t.title, *t.hints)
+        if re.search(forbidden, text)
     ]
 
 
@@ -524,7 +526,7 @@ LEFT_BELOW = (
 )
 IN_CAPITALS = BELOW.replace("attend(", "ATTEND(", 1)
 A_CLASS = "class attend:\n    def __init__(self, q, k, v): self.q = q\n"
-TOLD = {  # of what stands below: what is said of the fourth function
+CODE_AND_MESSAGE = {  # code after ABOVE, and what is said about its function, the fourth
     "in a string": (
         f'"""\n{BELOW}"""\n',
         "attend: it stands inside the string that begins on line 5: that is text, not code.",
@@ -572,81 +574,82 @@ TOLD = {  # of what stands below: what is said of the fourth function
 }
 
 
-def test_where_a_trace_would_show_the_right_numbers_a_hint_comes_next(sides: Sides) -> None:
-    """Of what fails only in its gradient, and of wrong numbers."""
+def test_a_trace_is_suggested_only_for_wrong_numbers(sides: Sides) -> None:
+    """The first change is wrong only in its gradient; the second gives wrong numbers."""
     scores = SCORES.removeprefix("return ")
-    for changed, says in (
+    for changed, next_step in (
         (f"{scores} + ({scores} - ({scores}).detach())", ""),
         (f"{scores} + 1.5", "course trace"),
     ):
         words = attempt_words(sides.home("attention_scores", {SCORES: f"return {changed}"}))
         assert words.first_wrong
-        assert words.first_wrong.next.startswith(says)
-        assert bool(words.next_command) == bool(says)
+        assert words.first_wrong.next.startswith(next_step)
+        assert bool(words.next_command) == bool(next_step)
 
 
-def heads(sides: Sides, attempt: Attempt, id_: str = "attention_scores") -> list[list[str]]:
-    """What is said of each function, on both sides: its line, and what was seen."""
+def messages_by_side(
+    sides: Sides, attempt: Attempt, exercise: str = "attention_scores"
+) -> list[list[str]]:
+    """Return the messages about each function: those of grading and those of `course check`."""
     lines_by_side = []
-    for result in sides.both_results(id_, attempt):
+    for result in sides.both_results(exercise, attempt):
         reports = function_reports(result)
         lines_by_side.append([f"{r.head} {r.evidence} {r.hint}" for r in reports])
     return lines_by_side
 
 
 @pytest.mark.parametrize(
-    ("below", "says"), [pytest.param(*row, id=name) for name, row in TOLD.items()]
+    ("code", "message"), [pytest.param(*row, id=name) for name, row in CODE_AND_MESSAGE.items()]
 )
-def test_of_code_that_is_not_seen_or_of_another_kind_that_is_told_with_its_place(
-    sides, below, says
-):
-    for lines in heads(sides, ABOVE + below):
-        assert says in lines[3]
-        assert below == IN_CAPITALS or not [line for line in lines if "letter by letter" in line]
+def test_misplaced_code_and_wrong_definitions_are_reported_with_their_line(sides, code, message):
+    for lines in messages_by_side(sides, ABOVE + code):
+        assert message in lines[3]
+        if code != IN_CAPITALS:  # otherwise the name itself is wrong, and spelling is the advice
+            assert not [line for line in lines if "letter by letter" in line]
 
 
-def test_an_editor_marks_the_line_that_is_told(sides: Sides) -> None:
-    for below, _ in TOLD.values():
-        source = Source("a.py", ABOVE + below)
+def test_an_editor_marks_the_line_that_the_message_names(sides: Sides) -> None:
+    for code, _ in CODE_AND_MESSAGE.values():
+        source = Source("a.py", ABOVE + code)
         for problem in problems(sides.home("attention_scores", source), source):
             match = re.search(r"on line (\d+)", f"{problem.report.evidence} {problem.report.head}")
             assert match is None or problem.line == int(match[1]), problem.sentence
 
 
-def test_a_misspelt_method_is_told_with_the_one_that_is_meant(sides: Sides) -> None:
-    for lines in heads(sides, ABOVE.replace("k.mT", "k.trasnpose(-2, -1)") + BELOW):
+def test_the_message_about_a_misspelt_method_names_the_right_one(sides: Sides) -> None:
+    for lines in messages_by_side(sides, ABOVE.replace("k.mT", "k.trasnpose(-2, -1)") + BELOW):
         assert "Did you mean transpose, where it says trasnpose?" in lines[1]
 
 
-def test_a_function_where_a_class_is_asked_is_told(sides: Sides) -> None:
+def test_a_function_in_place_of_a_class_is_reported(sides: Sides) -> None:
     source = (
         "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n"
         "    return d_in\n"
     )
-    for lines in heads(sides, source, "self_attention"):
+    for lines in messages_by_side(sides, source, "self_attention"):
         assert "It is a function, written on line 1, and a class is asked for" in lines[0]
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("cell_type", "message"),
     [
         ("markdown", "attend: it stands in a Markdown cell: make it a code cell."),
         ("raw", "attend: it stands in a Raw cell: make it a code cell."),
     ],
 )
-def test_of_an_answer_whose_cell_is_no_code_it_is_told_to_make_it_code(
-    sides: Sides, kind: str, says: str
-) -> None:
+def test_an_answer_in_a_text_cell_is_reported(sides: Sides, cell_type: str, message: str) -> None:
     document = json.loads(notebook(ABOVE, BELOW))
-    document["cells"][1]["cell_type"] = kind
-    for lines in heads(sides, replace(read_notebook(json.dumps(document)), name="a.ipynb")):
-        assert says in lines[3]
+    document["cells"][1]["cell_type"] = cell_type
+    for lines in messages_by_side(
+        sides, replace(read_notebook(json.dumps(document)), name="a.ipynb")
+    ):
+        assert message in lines[3]
         assert not [line for line in lines if "letter by letter" in line]
 
 
-def test_in_a_notebook_the_place_is_a_line_of_a_cell(sides: Sides) -> None:
+def test_a_message_about_a_notebook_names_a_line_of_a_cell(sides: Sides) -> None:
     parsed = read_notebook(notebook(ABOVE, f"async {BELOW}"))
-    for lines in heads(sides, Source("a.ipynb", parsed.text, cells=parsed.cells)):
+    for lines in messages_by_side(sides, Source("a.ipynb", parsed.text, cells=parsed.cells)):
         assert "written on line 1 of code cell 2" in lines[3]
 
 
@@ -656,9 +659,9 @@ LEFT_OPEN = (
 )
 
 
-def test_a_case_that_is_left_open_is_told_and_is_no_stub(sides: Sides) -> None:
+def test_an_unwritten_branch_is_reported_and_is_not_a_stub(sides: Sides) -> None:
     attempt = {"B, T, C = x.shape\n": LEFT_OPEN}
-    for lines in heads(sides, attempt, "kv_cache"):
+    for lines in messages_by_side(sides, attempt, "kv_cache"):
         assert "the case that comes to this line is not written yet" in lines[0]
     assert [named_misconceptions(result) for result in sides.both_results("kv_cache", attempt)] == [
         [],
@@ -696,7 +699,7 @@ def emptied_solution(exercise: Exercise, emptied: tuple[type[ast.stmt], ...]) ->
         ),
     ],
 )
-def test_nothing_written_is_named_and_nothing_else_is(
+def test_an_empty_solution_is_diagnosed_only_as_an_untouched_stub(
     sides: Sides, exercise: Exercise, emptied: tuple[type[ast.stmt], ...]
 ) -> None:
     graded, checked = sides.both_results(exercise.id, emptied_solution(exercise, emptied))
@@ -708,7 +711,7 @@ def test_nothing_written_is_named_and_nothing_else_is(
 
 
 @pytest.mark.parametrize("text", ["", "# Later.\n"], ids=["an empty file", "a remark"])
-def test_a_file_without_any_code_is_told_the_same(sides: Sides, text: str) -> None:
+def test_a_file_without_code_is_diagnosed_as_an_untouched_stub(sides: Sides, text: str) -> None:
     assert [
         named_misconceptions(result) for result in sides.both_results(EXERCISES[0].id, text)
     ] == [["stub_untouched"]] * 2

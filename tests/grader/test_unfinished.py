@@ -1,6 +1,4 @@
-"""At the real course: a mistake has its name while the functions after it are unfinished, in
-whatever way.
-"""
+"""Attempts at the real course: a mistake is named even if later functions are unfinished."""
 
 import ast
 
@@ -57,9 +55,7 @@ MISTAKES = [
 
 
 def replace_bodies(text: str, first_function: str, body: str) -> str:
-    """Return the text with this body in all functions from `first_function` on; without them if it
-    is empty.
-    """
+    """Give all functions from `first_function` on this body; remove them if it is empty."""
     tree = ast.parse(text)
     starts = [getattr(node, "name", "") for node in tree.body]
     start = starts.index(first_function)
@@ -71,23 +67,28 @@ def replace_bodies(text: str, first_function: str, body: str) -> str:
     return ast.unparse(ast.Module(statements, []))
 
 
-@pytest.mark.parametrize(("exercise", "name", "changes", "first", "body"), MISTAKES)
-def test_it_is_the_only_name_when_graded_and_at_home(
-    sides: Sides, exercise: str, name: str, changes: dict[str, str], first: str, body: str
+@pytest.mark.parametrize(
+    ("exercise", "misconception", "changes", "first_unfinished", "body"), MISTAKES
+)
+def test_grade_and_check_name_only_the_mistake_in_an_unfinished_attempt(
+    sides: Sides,
+    exercise: str,
+    misconception: str,
+    changes: dict[str, str],
+    first_unfinished: str,
+    body: str,
 ) -> None:
-    attempt = replace_bodies(sides.source(exercise, changes).text, first, body)
+    attempt = replace_bodies(sides.source(exercise, changes).text, first_unfinished, body)
     for result in sides.both_results(exercise, attempt):
         first_name, *others = named_misconceptions(result)
-        assert name in first_name.split("|")
+        assert misconception in first_name.split("|")
         assert {*others} <= {"interface", "stub_untouched"}
 
 
-def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
+def test_the_smaller_of_two_possible_mistakes_is_named_first(
     sides: Sides,
 ) -> None:
-    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody
-    can know.
-    """
+    """The view is wrong, and the merge is unwritten: a second wrong view there cannot be known."""
     wrong_view = {
         "x = x.view(B, T, n_head": "x = x.view(B, n_head, T",
         "return x.transpose(1, 2)": "return x",
@@ -97,12 +98,12 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
         assert result.diagnosis[0].id == "wrong_view"
 
 
-@pytest.mark.parametrize("name", ["sdpa_each_head.py", "vmap_sdpa.py"])
-def test_what_is_right_stays_so_while_what_compares_it_is_not_written(
-    sides: Sides, name: str
+@pytest.mark.parametrize("file_name", ["sdpa_each_head.py", "vmap_sdpa.py"])
+def test_right_code_is_not_blamed_while_the_comparison_is_unwritten(
+    sides: Sides, file_name: str
 ) -> None:
     path = sides.exercise("sdpa_equivalence").checks.parents[1] / "right" / "sdpa_equivalence"
-    text = (path / name).read_text(encoding="utf-8")
+    text = (path / file_name).read_text(encoding="utf-8")
     attempt = replace_bodies(text, "max_path_difference", NOT_BEGUN)
     result = sides.grade_attempt("sdpa_equivalence", attempt)
     assert named_misconceptions(result) == ["stub_untouched"]

@@ -1,5 +1,6 @@
-"""An answer that uses no scores earns at most a fifth of an exercise, and course check shows no
-more than grading gives.
+"""An answer that uses no scores earns at most a fifth of the points of an exercise.
+
+And `course check` never shows more points than grading gives.
 """
 
 from pathlib import Path
@@ -18,17 +19,17 @@ DECAY = """age = torch.arange(t.shape[-2], device=t.device).to(t.dtype)
     age = (age[:, None] - age).tril()
     shares = (0.7**age).tril()
     return (shares / shares.sum(-1, keepdim=True)) @ t"""
-# What the shares are made of, and how much the gate changes.
-WAYS = {
+# The code of `past` in SHARED, and the value of GATE there
+SHARES_AND_GATES = {
     "a running mean": (MEAN, "0"),
     "a running mean with a small gate": (MEAN, "1e-3"),
     "a decay by distance with a large gate": (DECAY, "0.5"),
 }
-# The hidden check of GPT-2's sizes asks the class, too, but only where an attempt's heads are not
-# those of the class.
-ONLY_HIDDEN = {"fused_qkv": 0.25}
-# With a large gate each weight goes by its own score, or by its own key, and is not shared out as
-# it should be: that is a use of the scores.
+# Points that only a hidden check takes: the one of GPT-2's sizes also tests the class, but only if
+# the heads of an attempt differ from those of the class.
+HIDDEN_POINTS = {"fused_qkv": 0.25}
+# With a large gate each weight depends on its own score or key. The shares are wrong, but that is
+# a use of the scores.
 USES_SCORES = {"causal_mask", "cross_attention"}
 
 WEIGHED = "scores.softmax(dim=-1) @ v"
@@ -103,18 +104,18 @@ WITHOUT_ATTENTION = {  # how the reference is edited
     [
         pytest.param(exercise, way, id=f"{exercise}: {way}")
         for exercise in WITHOUT_ATTENTION
-        for way, (_, gate) in WAYS.items()
+        for way, (_, gate) in SHARES_AND_GATES.items()
         if gate != "0.5" or exercise not in USES_SCORES
     ],
 )
 def test_an_answer_without_attention_earns_at_most_a_fifth(
     sides: Sides, exercise: str, way: str
 ) -> None:
-    past, gate = WAYS[way]
+    past, gate = SHARES_AND_GATES[way]
     edited = sides.source(exercise, WITHOUT_ATTENTION[exercise]).text
     shared = edit_text(SHARED, ("GATE = 1e-3\n", f"GATE = {gate}\n"), (MEAN, past))
     graded, home = sides.both_results(exercise, f"{edited}\n\n{shared}")
-    assert home.score <= graded.score + ONLY_HIDDEN.get(exercise, 0.0)
+    assert home.score <= graded.score + HIDDEN_POINTS.get(exercise, 0.0)
     assert graded.score <= graded.max_score / 5
 
 
@@ -128,9 +129,10 @@ OVER_HEADS = {
 }
 
 
-# What `course check` showed once, and grading took away, stands here with 0.
+# `least_share` is the lowest share of the points. It is 0 if `course check` once showed points that
+# grading took away.
 @pytest.mark.parametrize(
-    ("exercise", "changes", "least"),
+    ("exercise", "changes", "least_share"),
     [
         pytest.param("fused_qkv", CAPPED, 0.6, id="a soft cap"),
         pytest.param(
@@ -211,9 +213,9 @@ OVER_HEADS = {
         ),
     ],
 )
-def test_who_uses_scores_wrongly_loses_that_and_not_the_form(
-    sides: Sides, exercise: str, changes: dict[str, str], least: float
+def test_a_wrong_use_of_scores_keeps_the_least_share_of_the_points(
+    sides: Sides, exercise: str, changes: dict[str, str], least_share: float
 ) -> None:
     graded, home = sides.both_results(exercise, changes)
-    assert least * graded.max_score <= graded.score < graded.max_score
+    assert least_share * graded.max_score <= graded.score < graded.max_score
     assert home.score <= graded.score

@@ -36,7 +36,7 @@ ABOVE = (
 
 
 def slip_sentence(body, evidence):
-    """Return the sentence about a slip_sentence in a method with this body, which begins on line 5."""
+    """Return the sentence about a slip in a method with this body, which begins on line 5."""
     lines = "".join(f"        {line}\n" for line in body.split("\n"))
     return slip_behind_answer(Source("attempt.py", ABOVE + lines).definition("M"), evidence)
 
