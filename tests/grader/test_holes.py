@@ -443,7 +443,7 @@ def expected_check(exercise: str, changes: Changes) -> str:
 
 
 def up_to(most: int, count: str, name: str) -> Changes:
-    """Return changes that keep a function right only if `count` of its arguments is at most `most`."""
+    """Return changes that leave a function right only if `count` of its arguments is <= `most`."""
     return (("", f"{BEYOND}\n{name} = right_up_to({most}, {count}, {name})\n"),)
 
 

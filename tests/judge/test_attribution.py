@@ -93,16 +93,21 @@ def refuse_always(x):
 @cases(
     "public_misconception, check_id, hidden_misconception, expected_ids",
     {
-        "a new one": ("counts_all", "check", "empty_unchecked", ["counts_all", "empty_unchecked"]),
-        "the same one": ("counts_all", "check", "counts_all", ["counts_all"]),
-        "one of the same guard": (REFUSES, "check", UNDIVIDED, [REFUSES]),
-        "one beside an untouched stub": (
+        "a new misconception": (
+            "counts_all",
+            "check",
+            "empty_unchecked",
+            ["counts_all", "empty_unchecked"],
+        ),
+        "the same misconception": ("counts_all", "check", "counts_all", ["counts_all"]),
+        "a misconception of the same guard": (REFUSES, "check", UNDIVIDED, [REFUSES]),
+        "a misconception beside an untouched stub": (
             UNTOUCHED,
             "check",
             "counts_all",
             ["counts_all", UNTOUCHED],
         ),
-        "one of a check that the first one explains": (
+        "a check that the public misconception explains": (
             "counts_all",
             "values",
             "sum_not_mean",

@@ -115,6 +115,7 @@ def results_in(out):
 
 
 def wait_while_running(condition, process):
+    """Wait until the condition holds. Fail if the process ends before that."""
     while not condition():
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.01)

@@ -67,6 +67,7 @@ def test_a_worker_with_different_files_refuses_to_grade(tiny_copy, tmp_path):
 
 @pytest.fixture
 def client():
+    """Return a client of a cluster in this process, with one worker."""
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     options |= {"resources": {"CPU": 1}, "dashboard_address": None}
     # A lost client that still asks the scheduler would end in a traceback, some tests later.
@@ -76,6 +77,7 @@ def client():
 
 
 def worker_results(client, *calls):
+    """Return the values of these calls, made by a worker of the client's cluster."""
     return list(_Workers(client, "tcp://here", "CPU").results(calls))
 
 

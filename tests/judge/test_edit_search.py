@@ -88,7 +88,8 @@ def test_an_edit_undoes_a_mistake(before, after):
 def test_an_edit_removes_a_line_or_adds_a_super_call(before, after, category):
     matching_edits = [edit for edit in edits(before) if edit.after.text == after]
     assert matching_edits
-    assert not category or matching_edits[0].category == category
+    if category:
+        assert matching_edits[0].category == category
 
 
 def test_layers_replace_layers_and_sizes_replace_sizes():
@@ -227,7 +228,15 @@ OF_THREE_KINDS = [edit_of(3, "sign"), *EDITS, edit_of(9, "swap")]
         "none beyond the bound of edits": (EDITS, {41}, {}, {"edits": 40}, [], 40, 0),
         "the last within the bound of edits": (EDITS, {41}, {}, {"edits": 41}, [41], 41, 1),
         "none beyond the bound of proofs": (EDITS, {41}, {1, 2, 3}, {"proofs": 3}, [], 48, 3),
-        "the last within that": (EDITS, {41}, {1, 2, 3}, {"proofs": 4}, [41], 100, 4),
+        "the last within the bound of proofs": (
+            EDITS,
+            {41},
+            {1, 2, 3},
+            {"proofs": 4},
+            [41],
+            100,
+            4,
+        ),
     },
 )
 def test_the_search_returns_the_lines_whose_edits_pass_every_check(

@@ -18,6 +18,7 @@ MATCH = "The size of tensor a (5) must match the size of tensor b (8) at dimensi
 
 
 def raised_record(exc_type, message, line=12, base="Exception"):
+    """Return the record of an exception; `line` is the line of the attempt that raised it."""
     return Raised(exc_type, (exc_type, base, "BaseException"), message, "call", line)
 
 

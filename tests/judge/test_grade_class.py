@@ -42,6 +42,7 @@ def submitted(tmp_path_factory):
 
 
 def results_by_student(course, submissions, jobs=1):
+    """Grade the submissions with this number of judges. Return the results by student."""
     graded = grade_all(GradePlan(SECRET, course=course, lines=False), submissions, jobs, {})
     return {g.result.student: g.result for g in graded}
 

@@ -81,6 +81,7 @@ class Run:
         return json.loads((self.out / student / "averages.json").read_bytes())["exercises"]
 
     def wait_for_results(self, count, process):
+        """Wait for this number of results, or for the end of the process."""
         while len(self.results()) < count and process.poll() is None:
             time.sleep(0.005)
 

@@ -28,6 +28,7 @@ TEXTS = "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n"
 
 
 def row(id_):
+    """Return the row of an exercise in course.yaml."""
     return {"id": id_, "title": id_, "points": 4, "hint": "?"}
 
 
@@ -111,8 +112,8 @@ def test_a_changed_file_changes_the_keys_that_depend_on_it(
     "edit, changed",
     {
         "the title of a misconception that is named": ("{title: A} → {title: Z}", {"mean"}),
-        "that of an alternative": ("{title: B} → {title: Z}", {"mean"}),
-        "that of another misconception": ("{title: C} → {title: Z}", set()),
+        "the title of an alternative": ("{title: B} → {title: Z}", {"mean"}),
+        "the title of another misconception": ("{title: C} → {title: Z}", set()),
         "a title for this exercise": (
             "title: B → title: B, overrides: {mean: {title: Z}}",
             {"mean"},

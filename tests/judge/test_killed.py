@@ -74,18 +74,22 @@ def kill_processes(run, text, ending=signal.SIGKILL):
 
 
 def judge_starts(run):
+    """Return the judges that exist: a moment of a run has come once its function returns any."""
     return run.pids_with_text(JUDGE)
 
 
 def box_starts(run):
+    """Return the first processes of boxes."""
     return run.pids_with_text(REAPER)
 
 
 def attempt_loops(run):
+    """Return the attempts that are in an endless loop."""
     return loops(run.kin())
 
 
 def attempt_sleeps(run):
+    """Return the attempts that sleep, without a box."""
     return attempts_without_box(run.kin())
 
 
@@ -202,6 +206,7 @@ def cluster_at_moment(grade_command, tmp_path):
 
 
 def wait_for_end_of_judge(run):
+    """Wait until no judge and no box is left."""
     run.wait_for(lambda: not run.pids_with_text(JUDGE) and not run.pids_with_text(REAPER))
 
 

@@ -313,8 +313,8 @@ PRECONDITIONS = {"f": weighs}
 @cases(
     "attempt, evidence",
     {
-        "an attempt that meets it": ("lambda x: (x @ x.mT / 2).softmax(-1) @ x", ""),
-        "an attempt that does not": (
+        "the precondition holds": ("lambda x: (x @ x.mT / 2).softmax(-1) @ x", ""),
+        "the precondition fails": (
             "lambda x: x.cumsum(-2).sin() + x.mean(-2, keepdim=True)",
             "nothing is weighed",
         ),
@@ -358,14 +358,14 @@ class AttendOrAdd(nn.Module):
 @cases(
     "calls, reference, attempt, outcome",
     {
-        "right": (TOKENS, self_attention, attend_or_add, "passed"),
-        "wrong in one call": (
+        "all answers are right": (TOKENS, self_attention, attend_or_add, "passed"),
+        "one answer is wrong": (
             f'{TOKENS}, ("f", [draw(2, 4)])',
             self_attention,
             "lambda x: attend_or_add(x) * (2 if len(x) == 2 else 1)",
             "failed",
         ),
-        "right in training alone, where they may be random": (
+        "answers are right only in training mode, where they may be random": (
             TOKENS.replace('"f"', 'Build("f", training=True)'),
             Attend,
             AttendOrAdd,
@@ -400,7 +400,9 @@ def test_the_evidence_names_the_function_with_a_trivial_answer(outcome_of_calls)
     assert outcome.evidence == ZEROS.replace("f", "g", 1)
 
 
-@cases("calls, right", {"of numbers": (NUMBERS, cumulate), "of sizes": (SIZES, lower)})
+@cases(
+    "calls, right", {"inputs are numbers": (NUMBERS, cumulate), "inputs are sizes": (SIZES, lower)}
+)
 def test_a_right_attempt_gets_no_further_calls(outcome_of_calls, calls, right):
     inputs = []
 
@@ -415,8 +417,8 @@ def test_a_right_attempt_gets_no_further_calls(outcome_of_calls, calls, right):
 @cases(
     "calls, function, max_repeated_calls",
     {
-        "one that informs": (TOKENS, self_attention, 1),
-        "eight that do not": ('("f", [draw(5, 40)])', cumulate, 8),
+        "one informative call": (TOKENS, self_attention, 1),
+        "eight calls that tell little": ('("f", [draw(5, 40)])', cumulate, 8),
     },
 )
 def test_the_number_of_further_calls_to_the_reference_is_bounded(

@@ -28,6 +28,7 @@ def judge_without_lines(tiny, box):
 
 @pytest.fixture
 def grade_file(judge_without_lines, running_mean):
+    """Return a function that grades the script or notebook at a path."""
     return lambda path: judge_without_lines.grade_attempt("ada", running_mean, read_file(path, 256))
 
 
@@ -38,12 +39,14 @@ def write_notebook(folder, text):
 
 
 def as_script(folder, *texts):
+    """Write the texts into one script. Return its path."""
     path = folder / f"{STEM}.py"
     path.write_text("\n".join(texts), encoding="utf-8")
     return path
 
 
 def as_cells(folder, *texts):
+    """Write a notebook with one code cell for each text. Return its path."""
     return write_notebook(folder, notebook(*texts))
 
 
@@ -52,6 +55,7 @@ def as_one_cell(folder, *texts):
 
 
 def passes(result):
+    """Return whether the result has all four points."""
     return result.score == result.max_score == 4
 
 
@@ -87,7 +91,7 @@ def test_a_failed_part_beside_a_right_answer_is_noted_and_costs_no_points(
     "part",
     {
         "sleeps": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.2)",
-        "detaches another one": (
+        "detaches another process": (
             "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n"
             "        os._exit(0)\n    time.sleep(0.2)"
         ),
@@ -268,12 +272,14 @@ def test_course_check_also_runs_cells_one_by_one(tmp_path, running_mean, tiny, b
 
 
 def without_metadata(released, folder):
+    """Write the released notebook without the metadata of its cells. Return its path."""
     for cell in released["cells"]:
         cell["metadata"] = {}
     return write_notebook(folder, json.dumps(released))
 
 
 def as_script_of_nbconvert(released, folder):
+    """Convert the released notebook, with two magics, by nbconvert. Return the script's path."""
     magics = json.loads(notebook("%load_ext autoreload\n!pip install torch"))
     released["cells"][:0] = magics["cells"]
     released["metadata"]["language_info"] = {
@@ -292,6 +298,7 @@ def as_script_of_nbconvert(released, folder):
 
 
 def as_script_of_jupytext(released, folder, form):
+    """Convert the released notebook by jupytext. Return the path of the script."""
     text = jupytext.writes(jupytext.reads(json.dumps(released), fmt="ipynb"), fmt=form)
     return as_script(folder, text)
 

@@ -26,6 +26,7 @@ PATIENT = Bounds(seconds=60.0)  # a busy machine finds as much
 
 
 def judge_with(course, box, **settings):
+    """Return a judge with these settings, by default with enough time for a search."""
     return Judge(course, box, Settings(b"secret", **{"bounds": PATIENT, **settings}))
 
 

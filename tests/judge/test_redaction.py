@@ -154,7 +154,7 @@ def test_sizes_chosen_for_a_parameter_are_redacted():
         "a size in a list": ([1, 12345], "[1, another size]"),
         "a size in a series": (Listed([1, 12345], " and "), "1 and another size"),
         "a scale of dropout": (Number(4 / 3), "1.333"),
-        "a number near that": (Number(1.338), "some number"),
+        "a number near a scale of dropout": (Number(1.338), "some number"),
         "a number of the call": (0.25, "0.25"),
         "a percentage": (Percent(0.139, 1), "13.9%"),
         "a great percentage": (Percent(12345.678, 1), "some number"),
@@ -177,7 +177,7 @@ def test_values_are_redacted_if_an_operation_has_shapes_that_the_call_lacks(valu
     "value, shown",
     {
         "a size that the attempt returned": (12345, "another size"),
-        "a larger number, which may be made from that": (54321, "…"),
+        "a larger number, which the attempt may have made": (54321, "…"),
         "minus such a size": (-12345, "another size"),
         "minus a larger number": (-54321, "…"),
         "a size of the call": (66, "66"),

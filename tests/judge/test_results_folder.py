@@ -106,18 +106,18 @@ def write_seeds(folder, *seeds, assignment="sums"):
 @cases(
     "before, given, in_part, seed",
     {
-        "a first run draws one": ((), None, False, NEW_SEED),
-        "a first run takes the given one": ((), 0, False, 0),
-        "a run takes that of its results": ((7, 7), None, False, 7),
-        "that is taken if it is 0": ((0, 0), None, False, 0),
-        "the most frequent one is taken": ((3, 7, 7), None, False, 7),
-        "a broken result has none": ((None, 7), None, False, 7),
-        "the given one goes before that of results": ((7, 7), 3, False, 3),
-        "other exercises stay": ((7, 7), None, True, 7),
-        "other exercises stay, and there are none": ((), 3, True, 3),
-        "other exercises stay with another one": ((7, 7), 3, True, None),
-        "other exercises stay with several": ((3, 7), None, True, None),
-        "other exercises stay with several, one is given": ((3, 7), 7, True, None),
+        "a first run draws a seed": ((), None, False, NEW_SEED),
+        "a first run takes the option": ((), 0, False, 0),
+        "the seed of earlier results": ((7, 7), None, False, 7),
+        "a seed of 0 in earlier results": ((0, 0), None, False, 0),
+        "the most frequent seed of earlier results": ((3, 7, 7), None, False, 7),
+        "a broken result is ignored": ((None, 7), None, False, 7),
+        "the option goes before earlier results": ((7, 7), 3, False, 3),
+        "some exercises, one earlier seed": ((7, 7), None, True, 7),
+        "some exercises, no earlier result": ((), 3, True, 3),
+        "some exercises, another seed in the option": ((7, 7), 3, True, None),
+        "some exercises, several earlier seeds": ((3, 7), None, True, None),
+        "some exercises, several earlier seeds and the option": ((3, 7), 7, True, None),
     },
 )
 def test_a_run_takes_its_seed_from_the_option_or_from_earlier_results(
@@ -201,11 +201,15 @@ def remove_recording(folder):
 @cases(
     "change, exercises, message",
     {
-        "is current": (lambda folder: None, (), ""),
-        "is missing": (remove_recording, (), UNRECORDED),
-        "is missing and of an exercise that is not graded": (remove_recording, ("another",), ""),
-        "is damaged": (make.write(RECORDING, "x"), (), UNRECORDED),
-        "was made from another reference": (
+        "a current recording": (lambda folder: None, (), ""),
+        "a missing recording": (remove_recording, (), UNRECORDED),
+        "a missing recording of an exercise that is not graded": (
+            remove_recording,
+            ("another",),
+            "",
+        ),
+        "a damaged recording": (make.write(RECORDING, "x"), (), UNRECORDED),
+        "a recording of another reference": (
             make.edit("solutions/averages/01_running_mean.py", "at least 1 is", "one is"),
             (),
             UNRECORDED,

@@ -329,7 +329,10 @@ def x(draw, sizes):
 
 @cases(
     "f, outcome",
-    {"right": (lambda x: x, "passed"), "of another dtype": (lambda x: x.float(), "failed")},
+    {
+        "a right answer": (lambda x: x, "passed"),
+        "an answer of another dtype": (lambda x: x.float(), "failed"),
+    },
 )
 def test_checks_get_fixtures_and_run_in_file_order_with_their_contract(tmp_path, f, outcome):
     (tmp_path / "conftest.py").write_text(CONFTEST)

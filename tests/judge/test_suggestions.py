@@ -35,6 +35,7 @@ TABLE = read_table("judge/suggestions.yaml")
 
 
 def source_of(text):
+    """Return the text as the source of an attempt."""
     return Source("attempt.py", text)
 
 

@@ -55,7 +55,7 @@ RAISE_ABOVE_CODE = (
             [],
             ["right", "unwritten", "waiting weights"],
         ),
-        "it does and has a mistake of its own": (
+        "it uses an unwritten function and has a mistake": (
             ATTEND,
             OF_THREE,
             {},
@@ -122,11 +122,11 @@ def test_a_function_gets_its_state_from_its_failures_and_its_text(
 @cases(
     "text, line, state",
     {
-        "on a line above": (LAYERS, 5, "wrong"),
-        "on that line": (LAYERS, 6, "waiting"),
-        "on a line below": (LAYERS, 7, "waiting"),
-        "in the wrong function": (LAYERS, 2, "waiting"),
-        "in a loop": (IN_A_LOOP, 6, "waiting"),
+        "raises above the call": (LAYERS, 5, "wrong"),
+        "raises on the line of the call": (LAYERS, 6, "waiting"),
+        "raises below the call": (LAYERS, 7, "waiting"),
+        "raises in the wrong helper": (LAYERS, 2, "waiting"),
+        "raises in a loop with the call": (IN_A_LOOP, 6, "waiting"),
     },
 )
 def test_a_function_waits_for_a_wrong_helper_unless_it_raises_before_the_call(text, line, state):
