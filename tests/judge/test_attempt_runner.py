@@ -53,7 +53,7 @@ def load_runner(box):
         yield load
 
 
-def answers_of(runner, functions):
+def outcomes_of_batch(runner, functions):
     """Call functions in one batch. Return the numbers, the exception's name or the End of each.
 
     Args:
@@ -96,7 +96,12 @@ def batch_sizes(monkeypatch):
 
 def test_a_batch_returns_each_answer_and_records_its_check(load_runner, batch_sizes):
     runner = load_runner(DOUBLES + "def g(x):\n    raise KeyError\n")
-    assert answers_of(runner, "fgfh") == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+    assert outcomes_of_batch(runner, "fgfh") == [
+        [2.0, 4.0],
+        "KeyError",
+        [6.0, 12.0],
+        "AttributeError",
+    ]
     assert [exchange.check for exchange in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
     assert batch_sizes == [4, 2]  # a call that raises is sent once more, in float32
 
@@ -120,15 +125,15 @@ def test_a_batch_returns_each_answer_and_records_its_check(load_runner, batch_si
 )
 def test_other_calls_of_a_batch_are_answered_if_one_call_fails(load_runner, batch_sizes, body, end):
     runner = load_runner(f"{DOUBLES}def g(x):\n    {body}\n", seconds_per_call=0.5)
-    assert answers_of(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
+    assert outcomes_of_batch(runner, "fgff") == [[2.0, 4.0], end, [6.0, 12.0], [8.0, 16.0]]
     batch_sizes.clear()
-    answers_of(runner, "ff")
+    outcomes_of_batch(runner, "ff")
     assert batch_sizes == [1, 1], "after a failure each call is sent alone"
 
 
 def test_each_call_of_a_batch_has_its_own_time_limit(load_runner):
     slow = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + x\n"
-    assert answers_of(load_runner(slow, seconds_per_call=1.1), "fff") == [
+    assert outcomes_of_batch(load_runner(slow, seconds_per_call=1.1), "fff") == [
         [2.0, 4.0],
         [4.0, 8.0],
         [6.0, 12.0],
@@ -144,7 +149,7 @@ def test_all_calls_share_the_time_limit_of_the_attempt(load_runner):
 
 def test_an_attempt_that_needs_float32_gets_all_later_calls_in_float32(load_runner, batch_sizes):
     runner = load_runner(SINGLE)
-    assert answers_of(runner, "ff") == answers_of(runner, "ff") == [3.0, 6.0]
+    assert outcomes_of_batch(runner, "ff") == outcomes_of_batch(runner, "ff") == [3.0, 6.0]
     assert runner.dtype == runner.transcript[0].reply.outputs[0].dtype == "float32"
     assert batch_sizes == [2, 2, 2]
 
@@ -156,7 +161,7 @@ def test_a_call_with_a_dtype_is_never_sent_in_another(load_runner):
 
 
 def test_an_impossible_reply_is_refused(load_runner, batch_sizes):
-    assert answers_of(load_runner(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
+    assert outcomes_of_batch(load_runner(LIES.format(0)), "ff") == [End.BAD_REPLY] * 2
     assert batch_sizes == [2, 1, 1]
 
 
@@ -186,6 +191,7 @@ def die():
 
 
 def call_count(runner):
+    """Call count() in the attempt. Return how often that process was called, this call included."""
     return runner.execute(Call("count")).outputs[0].tensor.item()
 
 
@@ -228,7 +234,7 @@ def test_an_attempt_is_in_sys_modules_and_is_not_main(load_runner):
         "len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
     )
     assert runner.stopped == ()
-    assert answers_of(runner, "f") == [[5.0, 10.0]]
+    assert outcomes_of_batch(runner, "f") == [[5.0, 10.0]]
 
 
 @cases(

@@ -69,6 +69,7 @@ def test_the_exception_of_a_stub_means_not_written_yet():
 
 
 def test_a_students_message_is_not_repeated():
+    # an attempt could put a hidden input into its message
     assert "0.123" not in explain(raised_record("ValueError", "hidden input 0.123"))
 
 

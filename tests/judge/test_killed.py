@@ -74,7 +74,7 @@ def kill_processes(run, text, ending=signal.SIGKILL):
 
 
 def judge_starts(run):
-    """Return the judges that exist: a moment of a run has come once its function returns any."""
+    """Return the judges. A moment has come as soon as its function returns any process."""
     return run.pids_with_text(JUDGE)
 
 

@@ -71,14 +71,14 @@ def check_with_function(name, function):
     return Check(f"test_{name}", function, replace(OUTCOME, id=name, title=name))
 
 
-def asks(*sent):
+def check_of_calls(*numbers):
     """Return a check that calls f with each number, and fails if the answer is not twice that."""
 
     def function(attempt):
-        for number in sent:
+        for number in numbers:
             assert attempt.call("f", number).output == 2 * number
 
-    return check_with_function("asks " + " ".join(map(str, sent)), function)
+    return check_with_function("asks " + " ".join(map(str, numbers)), function)
 
 
 def evidence_of_checks(*checks, attempt=None):
@@ -90,7 +90,14 @@ def evidence_of_checks(*checks, attempt=None):
 def test_the_next_calls_of_all_checks_form_one_batch():
     attempt = Doubling()
     assert (
-        evidence_of_checks(asks(1, 2, 3), asks(4), asks(), asks(5, 6), attempt=attempt) == [""] * 4
+        evidence_of_checks(
+            check_of_calls(1, 2, 3),
+            check_of_calls(4),
+            check_of_calls(),
+            check_of_calls(5, 6),
+            attempt=attempt,
+        )
+        == [""] * 4
     )
     assert attempt.rounds == [
         [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)],
@@ -107,12 +114,16 @@ def raises_its_own_error(attempt):
 @cases(
     "check, evidence",
     {
-        "dies of a call": (asks(-1, 3), "AttemptEnded: It died."),
+        "dies of a call": (check_of_calls(-1, 3), "AttemptEnded: It died."),
         "fails by itself": (check_with_function("fails", raises_its_own_error), "KeyError: 'mine'"),
     },
 )
 def test_other_checks_continue_if_one_fails(check, evidence):
-    assert evidence_of_checks(asks(1, 2), check, asks(4, 5)) == ["", evidence, ""]
+    assert evidence_of_checks(check_of_calls(1, 2), check, check_of_calls(4, 5)) == [
+        "",
+        evidence,
+        "",
+    ]
 
 
 def test_a_fault_of_the_grader_is_raised_after_the_checks_clean_up():
@@ -132,7 +143,10 @@ def test_a_fault_of_the_grader_is_raised_after_the_checks_clean_up():
 def test_the_transcript_follows_the_order_of_the_checks():
     attempt = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
-    run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(attempt, reference, b"s", ("f",)))
+    run_checks(
+        [check_of_calls(1, 2), check_of_calls(4), check_of_calls(5, 6)],
+        CheckRun(attempt, reference, b"s", ("f",)),
+    )
     assert [number for calls in attempt.rounds for _, number in calls] == [1, 4, 5, 2, 6]
     assert [exchange.call.args[0] for exchange in attempt.transcript] == [1, 2, 4, 5, 6]
 
@@ -164,36 +178,36 @@ def test_a_check_runs_once_for_each_sequence_of_answers():
         if attempt.call("f", int(answer)).output != 4:
             raise AssertionError(f"after {answer:g}")
 
-    memory, check = ReplayCache(), check_with_function("asks twice", asks_twice)
-    dead = EndsAtSecondCall(memory)
+    cache, check = ReplayCache(), check_with_function("asks twice", asks_twice)
+    dead = EndsAtSecondCall(cache)
     assert evidence_of_checks(check, attempt=dead) == ["AttemptEnded: It died."]
     runs.clear()
-    attempts = [Doubling(memory, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
+    attempts = [Doubling(cache, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
     evidence = [evidence_of_checks(check, attempt=attempt) for attempt in attempts]
     assert evidence == [[""], ["AssertionError: after 3"]] * 2
     assert len(runs) == 2
     assert attempts[0].rounds == attempts[2].rounds
     calls = [exchange.call for exchange in attempts[0].transcript]
     assert calls == [exchange.call for exchange in attempts[2].transcript]
-    assert evidence_of_checks(check, attempt=WrongAfterFirstCall(memory)) == [
+    assert evidence_of_checks(check, attempt=WrongAfterFirstCall(cache)) == [
         "AssertionError: after 2"
     ]
     assert len(runs) == 3
-    assert evidence_of_checks(check, attempt=EndsAtSecondCall(memory)) == ["AttemptEnded: It died."]
+    assert evidence_of_checks(check, attempt=EndsAtSecondCall(cache)) == ["AttemptEnded: It died."]
 
 
 X = torch.ones(2, dtype=torch.float64)
 
 
 def test_an_invalid_reply_is_refused_every_time():
-    memory = ReplayCache()
+    cache = ReplayCache()
     for _ in range(2):
         with pytest.raises(BadReply):
-            memory.read(b"no reply")
+            cache.read(b"no reply")
 
 
 @cases(
-    "sent",
+    "encoded_reply",
     {
         "many numbers": reply_with_numbers(REPLY_LIMIT),
         "a report on cells": payload(
@@ -201,59 +215,59 @@ def test_an_invalid_reply_is_refused_every_time():
         ),
     },
 )
-def test_a_large_reply_is_not_cached(sent):
-    memory = ReplayCache()
-    assert memory.read(sent) is not memory.read(sent)
-    assert memory.size == 0
-    reply, step = memory.read(sent), memory.first_step("check")
-    assert memory.after(step, reply) is not memory.after(step, reply)
+def test_a_large_reply_is_not_cached(encoded_reply):
+    cache = ReplayCache()
+    assert cache.read(encoded_reply) is not cache.read(encoded_reply)
+    assert cache.size == 0
+    reply, step = cache.read(encoded_reply), cache.first_step("check")
+    assert cache.after(step, reply) is not cache.after(step, reply)
 
 
 def test_a_cached_message_counts_with_its_size_in_memory():
-    memory = ReplayCache()
-    sent = payload(Reply(raised=Raised("E", ("E",), LONG_MESSAGE, "call", None)))
-    memory.read(sent)
-    assert memory.size > len(sent) + 4 * len(LONG_MESSAGE)
+    cache = ReplayCache()
+    encoded_reply = payload(Reply(raised=Raised("E", ("E",), LONG_MESSAGE, "call", None)))
+    cache.read(encoded_reply)
+    assert cache.size > len(encoded_reply) + 4 * len(LONG_MESSAGE)
 
 
 def test_equal_calls_share_one_object_that_checks_cannot_change():
-    memory, argument, recorded = ReplayCache(), X.clone(), Call("g", (X,))
-    call = memory.hold(Call("f", (argument,)))
-    assert memory.hold(Call("f", (X,))) is memory.hold(call) is call
+    cache, argument, recorded = ReplayCache(), X.clone(), Call("g", (X,))
+    call = cache.hold(Call("f", (argument,)))
+    assert cache.hold(Call("f", (X,))) is cache.hold(call) is call
     argument.add_(1)
     assert torch.equal(call.args[0], X)
-    assert memory.hold(Call("f", (argument,))) is not call
-    assert memory.hold(Call("f", (X,), random=True)) is not call
-    memory.hold_as_it_is(recorded)
-    assert memory.hold(recorded) is recorded
+    assert cache.hold(Call("f", (argument,))) is not call
+    assert cache.hold(Call("f", (X,), random=True)) is not call
+    cache.hold_as_it_is(recorded)
+    assert cache.hold(recorded) is recorded
 
 
 def test_a_cached_call_is_encoded_once_for_each_dtype():
-    memory = ReplayCache()
-    call = memory.hold(Call("f", (X,)))
-    in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
-    assert memory.pack(call, "float64") is in_double
+    cache = ReplayCache()
+    call = cache.hold(Call("f", (X,)))
+    in_double, in_single = cache.pack(call, "float64"), cache.pack(call, "float32")
+    assert cache.pack(call, "float64") is in_double
     assert (b"F64" in in_double, b"F32" in in_single) == (True, True)
 
 
 @pytest.mark.parametrize(("size", "executions"), [(2, 1), (REPLY_LIMIT, 2)])
 def test_the_reference_answers_equal_calls_once_unless_the_answer_is_large(size, executions):
-    memory, calls = ReplayCache(), []
-    call = memory.hold(Call("f", (X,)))
+    cache, calls = ReplayCache(), []
+    call = cache.hold(Call("f", (X,)))
     reference = RememberingRunner(
-        {"f": lambda x: calls.append(1) or x.new_zeros(size)}, memory=memory
+        {"f": lambda x: calls.append(1) or x.new_zeros(size)}, memory=cache
     )
     for _ in range(2):
         reference.execute(call)
     assert len(calls) == executions
-    assert memory.size < 8 * REPLY_LIMIT
+    assert cache.size < 8 * REPLY_LIMIT
 
 
 def test_a_reply_that_a_check_modified_is_not_reused():
-    memory, call = ReplayCache(), Call("f", (X,))
-    reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
+    cache, call = ReplayCache(), Call("f", (X,))
+    reference = RememberingRunner({"f": lambda x: x + 1}, memory=cache)
     for _ in range(2):
-        for reply in (reference.execute(call), memory.read(reply_with_numbers(2, 2.0))):
+        for reply in (reference.execute(call), cache.read(reply_with_numbers(2, 2.0))):
             tensor = reply.outputs[0].tensor
             assert tensor.tolist() == [2, 2]
             tensor.mul_(3)
@@ -261,20 +275,20 @@ def test_a_reply_that_a_check_modified_is_not_reused():
 
 @pytest.mark.parametrize("is_beyond", [True, False])
 def test_a_cache_above_its_limit_is_emptied_between_attempts(is_beyond):
-    memory = ReplayCache(limit=1000 if is_beyond else 3000)
-    first_reply, step = memory.read(reply_with_numbers(200)), memory.first_step("check")
-    memory.note(step, Call("f", (X,)))
-    memory.note(memory.after(step, first_reply), OUTCOME)
-    assert memory.after(step, memory.read(reply_with_numbers(200))).next_action is OUTCOME
-    memory.begin_attempt()
-    assert (memory.size == 0) == is_beyond
-    assert (memory.first_step("check").next_action is None) == is_beyond
-    assert (memory.read(reply_with_numbers(200)) is first_reply) != is_beyond
+    cache = ReplayCache(limit=1000 if is_beyond else 3000)
+    first_reply, step = cache.read(reply_with_numbers(200)), cache.first_step("check")
+    cache.note(step, Call("f", (X,)))
+    cache.note(cache.after(step, first_reply), OUTCOME)
+    assert cache.after(step, cache.read(reply_with_numbers(200))).next_action is OUTCOME
+    cache.begin_attempt()
+    assert (cache.size == 0) == is_beyond
+    assert (cache.first_step("check").next_action is None) == is_beyond
+    assert (cache.read(reply_with_numbers(200)) is first_reply) != is_beyond
 
 
 def test_a_broken_check_is_run_again():
-    memory = ReplayCache()
-    memory.note(memory.first_step("check"), replace(OUTCOME, fault="MemoryError"))
-    assert memory.first_step("check").next_action is None
-    memory.note(memory.first_step("other"), OUTCOME)
-    assert memory.first_step("other").next_action is OUTCOME
+    cache = ReplayCache()
+    cache.note(cache.first_step("check"), replace(OUTCOME, fault="MemoryError"))
+    assert cache.first_step("check").next_action is None
+    cache.note(cache.first_step("other"), OUTCOME)
+    assert cache.first_step("other").next_action is OUTCOME

@@ -52,6 +52,7 @@ def slip_sentence(body, evidence):
 )
 def test_a_slip_is_named_with_its_line(evidence, sentence, body):
     assert slip_sentence(body, evidence).startswith(sentence)
+    # every text starts with "": if no sentence is expected, there must be none
     assert bool(slip_sentence(body, evidence)) == bool(sentence)
 
 
