@@ -1,3 +1,3 @@
-"""What the tests of the real course share: what both sides say of attempts at it."""
+"""The fixture that grades an attempt at the real course and also runs `course check` on it."""
 
 from tests.diagnosis.both_sides import sides  # noqa: F401

@@ -1,6 +1,4 @@
-"""Attempts at the real course: each function has its own verdict, and the messages about it are
-true, specific, and name the place.
-"""
+"""Attempts at the real course: each function has its own verdict and true, specific messages."""
 
 import ast
 import json
@@ -526,7 +524,7 @@ LEFT_BELOW = (
 )
 IN_CAPITALS = BELOW.replace("attend(", "ATTEND(", 1)
 A_CLASS = "class attend:\n    def __init__(self, q, k, v): self.q = q\n"
-CODE_AND_MESSAGE = {  # code after ABOVE, and what is said about its function, the fourth
+CODE_AND_MESSAGE = {  # code to add after ABOVE, and the message about its function, the fourth
     "in a string": (
         f'"""\n{BELOW}"""\n',
         "attend: it stands inside the string that begins on line 5: that is text, not code.",

@@ -11,7 +11,7 @@ from manyheads.checks.runner import LocalRecordingRunner
 from manyheads.course import Course
 from manyheads.judge.run_hidden_checks import Catalogue
 
-# what stands in the reference once, and what instead; after "", at its end
+# a text that the reference has once, and its replacement; "" means the end of the reference
 Changes = tuple[tuple[str, str], ...]
 
 
@@ -198,7 +198,7 @@ HEADS = {
     "sdpa_equivalence": ("CausalSelfAttention.forward", "lambda self, x: self.n_head"),
 }
 NEW_MASK = "torch.ones(T, T, device=x.device).triu(1).bool()"
-CAUSAL = {  # where forward begins to work, the mask that it reads, and a dropout
+CAUSAL = {  # the first line of the work in forward, the mask that it reads, and a dropout
     "self_attention": ("        if self.context_length < T:", "~self.mask[:T, :T]", "self.dropout"),
     "weight_split": ("        if self.context_length < T:", "self.future[:T, :T]", "self.dropout"),
     "fused_qkv": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.attn_dropout"),
@@ -283,7 +283,7 @@ KEEPINGS_OF_EACH = {
     "a count of its calls",
     "dropout at work after training",
 }
-# where one check judges all that is dropped
+# exercises with a single check of all dropout
 DROPS = {"fused_qkv": "drops_weights", "sdpa_equivalence": "drops"}
 ASKED = "        B, T_q, _ = x.shape\n"
 NOT_FIRST = "getattr(self, 'kept', None)"
@@ -310,7 +310,7 @@ CROSS = {
 }
 FITS = "keep = keep if keep is not None and keep.shape == context.shape[:2] else None"
 CACHED = "        B, T, C = x.shape\n"
-CACHE = {  # what is kept, and the check that sees it
+CACHE = {  # by the value that is kept: the check that fails, and the lines that keep it
     "the batch of the first call": (
         "starts_anew",
         "x = x[: getattr(self, 'size', len(x))]",
@@ -447,7 +447,7 @@ def up_to(most: int, count: str, name: str) -> Changes:
     return (("", f"{BEYOND}\n{name} = right_up_to({most}, {count}, {name})\n"),)
 
 
-# fails with `measures` where the difference is 0 to rounding, whatever is planted
+# also fails with `measures` if the difference is 0 up to rounding
 OF_NOTHING = "leaves_no_trace"
 FUSED, TWO_PATHS, GQA, TILED, ANY = (
     "fused_qkv",
@@ -471,7 +471,8 @@ OF_VALUES = {
     GQA: "values",
 }  # it uses its scores, wrongly
 # The start of the row's id, the exercise, the rest of the id, the changes, the checks that the
-# attempt must fail (ANY: all but the next), and the checks that it may fail besides.
+# attempt must fail (ANY: all but the next), and the checks that it may fail besides (ANY: any, and
+# it fails at least one).
 HOLES = [
     *(
         ("weights by a", e, "normalised sigmoid", BY_SIGMOID, expected_checks, ANY)
@@ -516,7 +517,7 @@ HOLES = [
             "leaves_no_trace" * ("randn" in x),
         )
         for title, x in OTHER_INPUT.items()
-    ),  # who draws an input goes by nothing that is given
+    ),  # a random input depends on no argument, so it may fail this check as well
     *(
         (
             "GPT-2 with",
@@ -538,7 +539,7 @@ HOLES = [
         ("right up to seven heads:", e, name, up_to(7, count, name), "", ANY)
         for e, (name, count) in HEADS.items()
     ),
-    # What is kept is a tensor, which stays behind when the module moves.
+    # The kept value is a tensor that does not move with the module.
     *(
         ("an instance that keeps", e, title, c, expected_check(e, c), "moves")
         for e in CAUSAL

@@ -36,7 +36,7 @@ def grade_texts(judge, exercise, *texts):
 def test_equal_texts_are_judged_once(new_judge, counted_box, running_mean):
     wrong, right, again = grade_texts(new_judge(), running_mean, WRONG, RIGHT, WRONG)
     assert wrong == again != right
-    # a wrong attempt answers the public calls in a process of its own
+    # a wrong attempt starts a second process, for the public calls
     assert counted_box.attempt.call_count == 3
 
 

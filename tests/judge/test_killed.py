@@ -30,7 +30,7 @@ COMMAND, JUDGE, REAPER = "manyheads grade", "multiprocessing.spawn", "manyheads.
 WORKER, SCHEDULER = "dask worker", "dask scheduler"
 WITHOUT_BOX = ("--isolation", "process")
 
-SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
+SOAK = pytest.mark.soak  # slow tests: the suite runs one of each kind, and `make soak` runs all
 endings = pytest.mark.parametrize(
     "ending",
     [

@@ -54,12 +54,12 @@ def outcome_of_calls(tmp_path):
         reference,
         attempt,
         seed=0,
-        more="",
+        extra_source="",
         use="must_return()",
         check="answers",
     ):
         file = tmp_path / "test_form.py"
-        file.write_text(CHECK.format(use, calls) + more)
+        file.write_text(CHECK.format(use, calls) + extra_source)
         subject = runner(attempt, LocalRecordingRunner)
         run = CheckRun(subject, runner(reference, LocalRunner), b"secret", ("f", str(seed)))
         outcomes = {outcome.id: outcome for outcome in HiddenChecks([file]).run(file, run)}
@@ -323,7 +323,7 @@ PRECONDITIONS = {"f": weighs}
 def test_a_precondition_applies_to_every_check_that_calls_its_function(
     outcome_of_calls, attempt, evidence
 ):
-    outcome = outcome_of_calls(TOKENS, self_attention, attempt, more=PRECONDITION)
+    outcome = outcome_of_calls(TOKENS, self_attention, attempt, extra_source=PRECONDITION)
     assert (outcome.evidence, outcome.fault) == (evidence, "")
     assert outcome.outcome == ("failed" if evidence else "passed")
 
@@ -376,20 +376,22 @@ class AttendOrAdd(nn.Module):
 def test_a_precondition_is_waived_if_all_answers_to_a_check_are_right(
     outcome_of_calls, calls, reference, attempt, outcome
 ):
-    more = FAILING + PRECONDITION
+    extra_source = FAILING + PRECONDITION
     if reference is Attend:
-        more = more.replace('"f", torch', 'Build("f"), torch')
-    result = outcome_of_calls(calls, reference, attempt, more=more)
+        extra_source = extra_source.replace('"f", torch', 'Build("f"), torch')
+    result = outcome_of_calls(calls, reference, attempt, extra_source=extra_source)
     assert (result.outcome, result.fault) == (outcome, "")
     assert result.evidence == ("nothing is weighed" if outcome == "failed" else "")
 
 
 def test_a_failed_check_keeps_its_evidence_if_the_answers_are_trivial(outcome_of_calls):
-    more = FAILING.replace("():", "(attempt):").replace(
+    extra_source = FAILING.replace("():", "(attempt):").replace(
         "    expect", "    attempt.call('f', torch.ones(2, 5))\n    expect"
     )
     for check, evidence in (("answers", ZEROS), ("fails", "no")):
-        outcome = outcome_of_calls(NUMBERS, cumulate, torch.zeros_like, more=more, check=check)
+        outcome = outcome_of_calls(
+            NUMBERS, cumulate, torch.zeros_like, extra_source=extra_source, check=check
+        )
         assert (outcome.outcome, outcome.evidence) == ("failed", evidence)
 
 
@@ -489,4 +491,6 @@ def test_each_part_of_an_answer_has_the_type_that_the_reference_returns(
     outcome_of_calls, module, outcome
 ):
     """A call that only builds the module has no parts."""
-    assert outcome_of_calls("", {"Pair": Pair}, {"Pair": module}, more=PAIR).outcome == outcome
+    assert (
+        outcome_of_calls("", {"Pair": Pair}, {"Pair": module}, extra_source=PAIR).outcome == outcome
+    )

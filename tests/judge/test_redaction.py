@@ -56,7 +56,7 @@ def shape_in_evidence(*shape, call):
 
 
 @cases(
-    "shape, shown",
+    "shape, shown_text",
     {
         "axes in another order": ((5, 7, 6, 11), "(5, 7, 6, 11)"),
         "a size of the call": ((5, 7, 66), "(5, 7, 66)"),
@@ -69,8 +69,8 @@ def shape_in_evidence(*shape, call):
         "axes beyond two more than expected": ((1, 2) * 6, "(1, 2, 1, 2, 1, 2, …)"),
     },
 )
-def test_a_shape_shows_only_sizes_that_the_call_explains(shape, shown):
-    assert shape_in_evidence(*shape, call=Call("split_heads", (X,), {"n_head": 6})) == shown
+def test_a_shape_shows_only_sizes_that_the_call_explains(shape, shown_text):
+    assert shape_in_evidence(*shape, call=Call("split_heads", (X,), {"n_head": 6})) == shown_text
 
 
 @cases(
@@ -89,7 +89,7 @@ def test_a_size_is_shown_if_the_call_contains_it(call):
 
 
 @cases(
-    "factor, shown",
+    "factor, shown_text",
     {
         "the root of head_dim": ("3.32", "3.317"),
         "one over the root of n_head": ("0.408", "0.4082"),
@@ -101,11 +101,11 @@ def test_a_size_is_shown_if_the_call_contains_it(call):
         "any other number": ("7.77", "some number"),
     },
 )
-def test_a_factor_is_shown_only_if_a_likely_mistake_explains_it(factor, shown):
+def test_a_factor_is_shown_only_if_a_likely_mistake_explains_it(factor, shown_text):
     call = Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11)))
     digits = 4 if factor.startswith("1.253") else 3
     evidence = Evidence("every score is {} times what it should be", Number(float(factor), digits))
-    expected = f"every score is {shown} times what it should be"
+    expected = f"every score is {shown_text} times what it should be"
     assert redact(evidence, [exchange(call)]) == expected
 
 
@@ -148,7 +148,7 @@ def test_sizes_chosen_for_a_parameter_are_redacted():
 
 
 @cases(
-    "value, shown",
+    "value, shown_text",
     {
         "a long list": ([1, 2, 1, 2, 1, 2, 1], "[1, 2, 1, 2, 1, …]"),
         "a size in a list": ([1, 12345], "[1, another size]"),
@@ -166,15 +166,15 @@ def test_sizes_chosen_for_a_parameter_are_redacted():
         "evidence in evidence": (Evidence("row {}", 12345), "row another size"),
     },
 )
-def test_values_are_redacted_if_an_operation_has_shapes_that_the_call_lacks(value, shown):
+def test_values_are_redacted_if_an_operation_has_shapes_that_the_call_lacks(value, shown_text):
     call = Call(Build("M", (66,), {"dropout": 0.25}), (X,))
     operations = Operations(fused=False, shapes=((1, 2, 1, 2, 1, 2, 1), (1, 12345)))
     evidence = Evidence("it is {}.", value)
-    assert redact(evidence, [exchange(call, operations=operations)]) == f"it is {shown}."
+    assert redact(evidence, [exchange(call, operations=operations)]) == f"it is {shown_text}."
 
 
 @cases(
-    "value, shown",
+    "value, shown_text",
     {
         "a size that the attempt returned": (12345, "another size"),
         "a larger number, which the attempt may have made": (54321, "…"),
@@ -190,10 +190,10 @@ def test_values_are_redacted_if_an_operation_has_shapes_that_the_call_lacks(valu
         "minus a half": (Number(-0.5), "-0.5"),
     },
 )
-def test_values_are_redacted_if_the_attempt_chose_the_size_of_its_output(value, shown):
+def test_values_are_redacted_if_the_attempt_chose_the_size_of_its_output(value, shown_text):
     evidence = Evidence("of 31415 and 2.718, it is {}.", value)
     redacted = redact(evidence, [exchange(Call("f", (X,)), 12345)])
-    assert redacted == f"of 31415 and 2.718, it is {shown}."
+    assert redacted == f"of 31415 and 2.718, it is {shown_text}."
 
 
 def test_all_numbers_are_shown_if_the_output_has_the_expected_shape():
@@ -217,7 +217,7 @@ def fail(number):
 
 
 @cases(
-    "sentence, shown",
+    "sentence, shown_text",
     {
         "a sentence": ('"the weights sum to 31"', "the weights sum to 31"),
         "a sentence on two lines": (
@@ -230,7 +230,7 @@ def fail(number):
     },
 )
 def test_a_text_with_digits_is_shown_only_if_it_is_a_literal_of_a_check(
-    tmp_path, monkeypatch, sentence, shown
+    tmp_path, monkeypatch, sentence, shown_text
 ):
     path = tmp_path / "grader" / "checks" / "test_texts.py"
     path.parent.mkdir(parents=True)
@@ -241,7 +241,7 @@ def test_a_text_with_digits_is_shown_only_if_it_is_a_literal_of_a_check(
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
     with pytest.raises(CheckFailed) as failed:
         module.fail(12345)
-    assert redact(failed.value.evidence, []) == shown
+    assert redact(failed.value.evidence, []) == shown_text
 
 
 def test_the_seed_of_inputs_depends_on_secret_student_exercise_and_text():

@@ -71,7 +71,7 @@ def check_with_function(name, function):
     return Check(f"test_{name}", function, replace(OUTCOME, id=name, title=name))
 
 
-def check_of_calls(*numbers):
+def check_of(*numbers):
     """Return a check that calls f with each number, and fails if the answer is not twice that."""
 
     def function(attempt):
@@ -91,10 +91,10 @@ def test_the_next_calls_of_all_checks_form_one_batch():
     attempt = Doubling()
     assert (
         evidence_of_checks(
-            check_of_calls(1, 2, 3),
-            check_of_calls(4),
-            check_of_calls(),
-            check_of_calls(5, 6),
+            check_of(1, 2, 3),
+            check_of(4),
+            check_of(),
+            check_of(5, 6),
             attempt=attempt,
         )
         == [""] * 4
@@ -114,12 +114,12 @@ def raises_its_own_error(attempt):
 @cases(
     "check, evidence",
     {
-        "dies of a call": (check_of_calls(-1, 3), "AttemptEnded: It died."),
+        "dies of a call": (check_of(-1, 3), "AttemptEnded: It died."),
         "fails by itself": (check_with_function("fails", raises_its_own_error), "KeyError: 'mine'"),
     },
 )
 def test_other_checks_continue_if_one_fails(check, evidence):
-    assert evidence_of_checks(check_of_calls(1, 2), check, check_of_calls(4, 5)) == [
+    assert evidence_of_checks(check_of(1, 2), check, check_of(4, 5)) == [
         "",
         evidence,
         "",
@@ -144,7 +144,7 @@ def test_the_transcript_follows_the_order_of_the_checks():
     attempt = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
     run_checks(
-        [check_of_calls(1, 2), check_of_calls(4), check_of_calls(5, 6)],
+        [check_of(1, 2), check_of(4), check_of(5, 6)],
         CheckRun(attempt, reference, b"s", ("f",)),
     )
     assert [number for calls in attempt.rounds for _, number in calls] == [1, 4, 5, 2, 6]

@@ -222,7 +222,7 @@ def test_wrong_numbers_are_described(actual, expected, sentence):
 # two sequences, three positions, four channels: two heads of two
 STREAM = torch.arange(24.0, dtype=torch.float64).sqrt().reshape(2, 3, 4)
 HEADS, VIEW = STREAM.view(2, 3, 2, 2).transpose(1, 2), STREAM.view(2, 2, 3, 2)
-# where the first wrong number stands, the number that belongs there, and the one that is there
+# the place of the first wrong number, and the places that the right and the wrong one come from
 OF_A_VIEW = ("[0, 0, 1, 0]", "first argument", "[0, 1, 0]", "[0, 0, 2]")
 
 
