@@ -1,4 +1,4 @@
-"""What these tests share: results, and a class made up from the models."""
+"""Shared helpers: results of one exercise, and a generated class."""
 
 import random
 
@@ -12,31 +12,37 @@ def dance_exercise(*checks, id_="dance", named=(), **fields):
     """Make the result of one exercise with these checks.
 
     Args:
+        checks: The results of its checks.
         named: The misconceptions of its diagnosis.
+        fields: Other fields of the exercise result.
     """
     return make.exercise(id_, *checks, diagnosis=named, **fields)
 
 
 def heads_result(student, *exercises, **changed):
-    """Make a result of the assignment `heads`."""
+    """Make a result of the assignment `heads`; `changed` replaces default fields."""
     defaults = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
     return make.result(student, *exercises, **defaults | changed)
 
 
 @pytest.fixture(scope="session")
 def made_up_class():
-    """So many students with 8 exercises of 15 checks each; about a third of the attempts is wrong,
-    in every way.
+    """Return a function that generates the results of a class with the given number of students.
+
+    Each student has 8 exercises with 15 checks. About a third of the attempts is wrong, with
+    every outcome that a check can have.
     """
-    return lambda students: [_made_up(f"student{i:04d}", random.Random(i)) for i in range(students)]
+    return lambda students: [
+        _random_result(f"student{i:04d}", random.Random(i)) for i in range(students)
+    ]
 
 
-def _made_up(student, chance):
-    exercises = (_exercise(f"exercise_{i}", chance) for i in range(8))
+def _random_result(student, chance):
+    exercises = (_random_exercise(f"exercise_{i}", chance) for i in range(8))
     return make.result(student, *exercises, assignment="heads", versions={"torch": "2.13.0"})
 
 
-def _exercise(id_, chance):
+def _random_exercise(id_, chance):
     is_wrong = chance.random() < 0.35
     outcomes = ["failed", "error", "timeout", "crashed", "missing", "skipped"]
     checks = []

@@ -1,5 +1,6 @@
-"""What is counted of a class, and how a terminal shows it; what the grader could not judge has no
-points anywhere.
+"""The statistics of a class, and the table of the class in a terminal.
+
+An exercise that the grader could not judge ("not graded") has no points in any report.
 """
 
 import csv
@@ -36,28 +37,35 @@ AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
 
 
 def exercise_of_four_points(id_, *named, score=0, outcome="failed", **fields):
-    """Of 4 points."""
+    """Return the result of an exercise of 4 points with one check.
+
+    named: the misconceptions of its diagnosis.
+    """
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **fields)
 
 
 def results_of(*exercises):
-    """Return the results of as many students, each with one of these exercises."""
+    """Return one result for each of these exercises, each of another student."""
     return [heads_result(f"student{i}", attempt) for i, attempt in enumerate(exercises)]
 
 
-def part_of(*results, roster=()):
-    """Return the only assignment of the class of these results."""
+def assignment_view(*results, roster=()):
+    """Return the statistics of the only assignment in these results.
+
+    roster: the ids of the students on the roster; empty for a class without one.
+    """
     members = ClassList(Roster(tuple(map(Student, roster))))
     (assignment,) = ClassView(results, members, LABELS).assignments
     return assignment
 
 
-def column_of(*exercises):
-    return part_of(*results_of(*exercises)).columns[0]
+def exercise_view(*exercises):
+    """Return the statistics of one exercise, which each student did once."""
+    return assignment_view(*results_of(*exercises)).columns[0]
 
 
-def table(*results, **options):
-    """Return every line that has a total, with single blanks."""
+def total_rows(*results, **options):
+    """Return the rows of the class table that have a total, with single spaces."""
     lines = make.printed_lines(class_table(ClassView(results, labels=LABELS, **options)), 80)
     return [" ".join(line.split()) for line in lines if "/" in line]
 
@@ -93,15 +101,19 @@ UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
         pytest.param(
             [RIGHT, MISSING],
             {"attempts": 1, "mean": 4, "full": 1},
-            id="the mean is that of attempts",
+            id="a missing attempt is in no mean",
         ),
-        pytest.param([MISSING], {"attempts": 0, "mean": None}, id="no attempt has no mean"),
+        pytest.param(
+            [MISSING], {"attempts": 0, "mean": None}, id="without attempts there is no mean"
+        ),
         pytest.param(
             [RIGHT, LOST],
             {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": [0, 0, 0, 0, 0, 1]},
             id="an ungraded attempt is in no mean",
         ),
-        pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="an excused one neither"),
+        pytest.param(
+            [RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="an excused attempt is in no mean"
+        ),
         pytest.param(
             [
                 exercise_of_four_points(
@@ -110,23 +122,23 @@ UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
                 exercise_of_four_points("a", VIEW, outcome="crashed"),
             ],
             {"groups": {NOT_IMPORTED: 1}},
-            id="an attempt in a group has no misconception",
+            id="an attempt that could not be imported has no misconception",
         ),
     ],
 )
-def test_an_exercise_has_counts(exercises, counts):
-    column = column_of(*exercises)
+def test_an_exercise_counts_attempts_scores_and_misconceptions(exercises, counts):
+    column = exercise_view(*exercises)
     assert {key: getattr(column, key) for key in counts} == counts
 
 
-def test_a_score_counts_among_the_shares_that_it_reaches():
+def test_scores_are_counted_in_five_ranges_and_full_points():
     scores = (0, 0.5, 1, 1.1, 2, 2, 3, 3.9, 3.9, 3.9, 4)
-    column = column_of(*(exercise_of_four_points("a", score=score) for score in scores))
+    column = exercise_view(*(exercise_of_four_points("a", score=score) for score in scores))
     assert column.spread == [1, 2, 3, 1, 3, 1]
 
 
-def test_totals_are_of_graded_students_on_the_roster():
-    assignment = part_of(
+def test_totals_count_only_graded_students_on_the_roster():
+    assignment = assignment_view(
         heads_result("ada", RIGHT),
         heads_result("ben", exercise_of_four_points("a", score=2)),
         heads_result("cat", LOST),
@@ -143,15 +155,15 @@ def test_totals_are_of_graded_students_on_the_roster():
 
 
 def test_without_a_graded_result_there_is_no_mean():
-    assignment = part_of(heads_result("dan", UNREAD))
+    assignment = assignment_view(heads_result("dan", UNREAD))
     assert (assignment.mean, assignment.median) == (None, None)
     unread = "handed in, not readable: work.rar (every exercise)"
     assert assignment.not_graded == [("dan", unread)]
 
 
-def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
+def test_misconceptions_are_sorted_by_number_of_students_then_attempts():
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
-    assignment = part_of(
+    assignment = assignment_view(
         heads_result(
             "ada",
             exercise_of_four_points("a", rare),
@@ -165,12 +177,12 @@ def test_misconceptions_are_sorted_by_students_and_then_by_attempts():
         ("axis", 1, 2),
         ("rare", 1, 1),
     ]
-    assert part_of(heads_result("ada", RIGHT)).misconceptions == []
+    assert assignment_view(heads_result("ada", RIGHT)).misconceptions == []
 
 
-def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_it():
+def test_a_misconception_lists_titles_alternatives_and_co_occurring_ones():
     either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",), "title": "You viewed."})
-    assignment = part_of(
+    assignment = assignment_view(
         heads_result(
             "ada", exercise_of_four_points("a", either), exercise_of_four_points("b", VIEW)
         ),
@@ -197,17 +209,17 @@ def test_a_misconception_lists_its_titles_its_alternatives_and_those_named_with_
         pytest.param("x = a → y = 1 x = a", [VIEW], "", id="none if code is added"),
     ],
 )
-def test_a_misconception_has_a_line_of_wrong_code(edit, named, wrong_line):
+def test_a_misconception_shows_the_wrong_line_without_its_comment(edit, named, wrong_line):
     attempts = [
         exercise_of_four_points("a", *named, lines=(ProvedLine(line=1, edit=text),))
         for text in ("", edit)
     ]
-    assert part_of(*results_of(*attempts)).misconceptions[0].wrong_line == wrong_line
+    assert assignment_view(*results_of(*attempts)).misconceptions[0].wrong_line == wrong_line
 
 
-def test_every_count_is_about_the_same_attempts():
+def test_all_counts_exclude_excused_missing_and_unlisted_students():
     wrong = exercise_of_four_points("a", VIEW)
-    assignment = part_of(
+    assignment = assignment_view(
         heads_result("ada", wrong),
         heads_result("ben", wrong),
         heads_result("cat", FAILED),
@@ -228,7 +240,7 @@ def test_every_count_is_about_the_same_attempts():
     assert sum(count for _, count in assignment.totals) == 5
 
 
-def test_what_is_named_again_in_a_later_exercise_came_back():
+def test_a_misconception_in_a_later_exercise_too_is_reported_as_recurring():
     untouched = VIEW.model_copy(update={"id": UNTOUCHED})
     results = [
         heads_result(
@@ -249,7 +261,7 @@ def test_what_is_named_again_in_a_later_exercise_came_back():
     ]
 
 
-def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
+def test_unexplained_attempts_with_the_same_answers_form_a_group(tmp_path):
     attempts = [
         ("f00", "ada ben bob", ()),
         ("bad", "cat col", ()),
@@ -261,7 +273,9 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
         for answers, students, named in attempts
         for student in students.split()
     ]
-    assert part_of(*results).alike == [("a", "f00", ["ada", "ben", "bob"])], "two are no group"
+    assert assignment_view(*results).alike == [("a", "f00", ["ada", "ben", "bob"])], (
+        "two are no group"
+    )
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
     assert (
         "<b>3</b> answer alike in 01 A, and no misconception explains them. Look at one: <a "
@@ -270,14 +284,14 @@ def test_unexplained_attempts_that_answer_alike_are_one_group(tmp_path):
     assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
 
-def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
+def test_the_class_table_is_sorted_by_name_and_shows_first_misconceptions():
     wrong = exercise_of_four_points("b", VIEW, score=1)
     results = [
         heads_result("mia", RIGHT, wrong),
         heads_result("ada", RIGHT),
         heads_result("ben", LOST, wrong),
     ]
-    assert table(*results) == [
+    assert total_rows(*results) == [
         "ada 4 4/4",
         f"ben ? 1 ?/8 02: {VIEW.title}",
         f"mia 4 1 5/8 02: {VIEW.title}",
@@ -309,14 +323,14 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions():
         pytest.param(make.exercise("a", max_score=4), "0", id="without checks"),
     ],
 )
-def test_a_cell_says_how_an_attempt_ended(attempt, cell):
-    assert table(heads_result("ada", attempt))[0].startswith(f"ada {cell} ")
+def test_a_table_cell_shows_the_outcome_of_an_attempt(attempt, cell):
+    assert total_rows(heads_result("ada", attempt))[0].startswith(f"ada {cell} ")
 
 
 @pytest.mark.parametrize(("zero", "total"), [(False, "–"), (True, "0")])
 def test_an_absent_student_has_a_row(zero, total):
     members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
-    lines = table(heads_result("ada", RIGHT), members=members)
+    lines = total_rows(heads_result("ada", RIGHT), members=members)
     assert lines == ["ada 4 4/4", f"zoe – {total}/4"]
 
 
@@ -325,7 +339,7 @@ def test_an_absent_student_has_a_row(zero, total):
     ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"],
     ids=["letters", "wide signs", "accents", "markup"],
 )
-def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_and_no_title(name):
+def test_a_narrow_terminal_truncates_only_misconceptions(name):
     long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
     titles = {
         f"p{i}": (f"{i:02d}", title)
@@ -346,7 +360,7 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_and_no_title(n
 @pytest.mark.parametrize(
     ("count", "last"), [(12, " and 2 more: course report there"), (10, f" 1  {VIEW.title}")]
 )
-def test_ten_misconceptions_are_listed_and_the_others_are_counted(count, last):
+def test_the_table_lists_ten_misconceptions_and_counts_the_rest(count, last):
     exercises = [
         exercise_of_four_points(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"}))
         for i in range(count)
@@ -393,23 +407,27 @@ def test_an_exercise_has_a_summary_over_the_class(attempts, lines):
     assert printed == ["Heads", *lines]
 
 
-SAID = "Not graded: the grader itself failed here. That is not your fault."
+NOT_GRADED_MESSAGE = "Not graded: the grader itself failed here. That is not your fault."
 
 
 def two_checks(id_, score=2):
-    """Of 2 points. None: one check could not be run, and the other one passed."""
+    """Return the result of an exercise with two checks of 1 point each.
+
+    score: None means that the second check could not be run; the first one passes always.
+    """
     evidence = "" if score == 2 else "The grader itself failed here; this is not your fault."
     outcome = "skipped" if score is None else "failed"
-    late = make.check("merge", (score or 1) - 1, 1, outcome, evidence=evidence)
-    return make.exercise(id_, make.check("split", 1), late, score=score)
+    second_check = make.check("merge", (score or 1) - 1, 1, outcome, evidence=evidence)
+    return make.exercise(id_, make.check("split", 1), second_check, score=score)
 
 
-def ungraded_result(student, dance, mask):
+def result_of_two(student, dance, mask):
+    """Return a result with these scores in the exercises dance and mask; None is "not graded"."""
     exercises = two_checks("dance", dance), two_checks("mask", mask)
     return make.result(student, *exercises, assignment="heads", seed=7)
 
 
-ADA, BEN = ungraded_result("ada", 2, None), ungraded_result("ben", 2, 1)
+ADA, BEN = result_of_two("ada", 2, None), result_of_two("ben", 2, 1)
 
 
 def test_a_result_with_an_ungraded_exercise_has_no_total():
@@ -422,9 +440,11 @@ def test_a_result_with_an_ungraded_exercise_has_no_total():
     assert [one_exercise(ADA, id_).score for id_ in ("dance", "mask")] == [2, None]
 
 
-def test_exercises_with_one_reason_share_one_sentence():
-    three = make.result("ada", *(two_checks(id_, None) for id_ in "ab"), two_checks("c"))
-    results = (ADA, ungraded_result("ada", None, None), three)
+def test_ungraded_exercises_with_the_same_reason_share_one_sentence():
+    two_of_three_ungraded = make.result(
+        "ada", *(two_checks(id_, None) for id_ in "ab"), two_checks("c")
+    )
+    results = (ADA, result_of_two("ada", None, None), two_of_three_ungraded)
     assert [list(not_graded(result)) for result in results] == [
         [f"{exercises}: the grader itself failed here"]
         for exercises in ("mask", "every exercise", "a, b")
@@ -432,7 +452,7 @@ def test_exercises_with_one_reason_share_one_sentence():
 
 
 @pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
-def test_the_class_page_has_no_points_for_an_ungraded_exercise(results, tmp_path):
+def test_the_class_page_shows_no_points_for_an_ungraded_exercise(results, tmp_path):
     page = write_pages(ClassView(results), tmp_path / "report").read_text(encoding="utf-8")
     assert "Not graded: 1." in page
     start = '<tr data-section=""><th scope="row"><a href="students/ada.html">'
@@ -441,14 +461,15 @@ def test_the_class_page_has_no_points_for_an_ungraded_exercise(results, tmp_path
     assert cells == ["2", "?", "?"]
 
 
-def test_a_student_reads_that_an_exercise_is_not_graded_and_not_why():
+def test_reports_to_students_do_not_describe_the_grader_failure():
     page = student_page(ClassView([ADA]), [ADA])
     text = " ".join(re.sub("<[^>]*>", " ", page.partition("<main")[2]).split())
     assert "heads points not graded: 1 of 2 exercises done 1 of 2" in text
-    assert f"mask not graded {SAID}" in text
+    assert f"mask not graded {NOT_GRADED_MESSAGE}" in text
+    # a hidden check's title begins with "does": the student must not see which check failed
     assert "does" not in text.partition("? mask")[2]
     report = " ".join(make.printed_lines(exercise_report(ADA.exercises[1]), 80))
-    assert " ".join(report.split()).startswith(f"? mask ? / 2 {SAID}")
+    assert " ".join(report.split()).startswith(f"? mask ? / 2 {NOT_GRADED_MESSAGE}")
     markdown = results_section("Heads", [ADA])
     assert markdown.startswith("## Heads: not graded: 1 of 2\n")
     assert "| ? | mask | not graded |" in markdown
@@ -457,15 +478,15 @@ def test_a_student_reads_that_an_exercise_is_not_graded_and_not_why():
 
 
 @pytest.mark.parametrize(
-    ("result", "unwritten", "state"),
+    ("result", "unstarted", "state"),
     [
         pytest.param(ADA, set(), "neutral", id="alone"),
-        pytest.param(ungraded_result("ada", 1, None), set(), "failure", id="beside a wrong one"),
+        pytest.param(result_of_two("ada", 1, None), set(), "failure", id="beside a wrong one"),
         pytest.param(ADA, {("heads", "mask")}, "success", id="not started"),
     ],
 )
-def test_a_pull_request_is_not_wrong_because_of_an_ungraded_exercise(result, unwritten, state):
-    assert verdict([result], "none", unwritten) == (state, "not graded: 1 of 2")
+def test_an_ungraded_exercise_does_not_fail_a_pull_request(result, unstarted, state):
+    assert verdict([result], "none", unstarted) == (state, "not graded: 1 of 2")
     assert why_not_on_a_gpu([result], ()) == "", "one of its checks passed"
 
 
@@ -477,7 +498,7 @@ def test_a_pull_request_is_not_wrong_because_of_an_ungraded_exercise(result, unw
         ("moodle", ["ada,,,", "ben,,,3"]),
     ],
 )
-def test_the_cell_of_an_ungraded_exercise_is_blank_in_a_gradebook(name, rows):
+def test_the_score_of_an_ungraded_exercise_is_blank_in_exports(name, rows):
     columns = rows[0].count(",") + 1
     table = csv.reader(io.StringIO(FORMATS[name](ClassView([ADA, BEN]))))
     assert [",".join(row[:columns]) for row in table][-len(rows) :] == rows

@@ -1,5 +1,6 @@
-"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own
-importers do.
+"""The command `course feedback`: folders for nbgrader, and archives to upload to Moodle or Canvas.
+
+Functions named `…_as_PLATFORM_reads` repeat the import rules of that platform.
 """
 
 import io
@@ -34,8 +35,8 @@ HOSTILE = """=1+2 +1 -1 @x ＝1 report results index gradebook CON Ada ada feedb
 HOSTILE += ["  =1", "e\u0301", "\u00e9"]
 
 
-def write_result_of(student, here):
-    """Write a result with a right and a wrong exercise."""
+def write_result_for(student, here):
+    """Write a result with a right and a wrong exercise below `here`."""
     right = make.check("values", 4, 4, title="has the values")
     evidence = {"evidence": "the middle is missed", "hint": "Sort."}
     wrong = make.check("odd", 0, 6, title="odd lengths", **evidence)
@@ -45,73 +46,83 @@ def write_result_of(student, here):
 
 @pytest.fixture
 def feedback_course(tmp_path: Path) -> Path:
-    """A course."""
+    """Return the folder of a course with two exercises."""
     (tmp_path / "course.yaml").write_text(COURSE)
     return tmp_path
 
 
-def feedback(here, *options):
-    """Write the feedback of all results, and return the output."""
+def run_feedback(here, *options):
+    """Run `course feedback` on all results, and return its output."""
     completed = call_course("feedback", "results", "--out", "home", *options, cwd=here)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
 
 
 def collect_and_grade(here, files, *roster):
-    """Collect a download of these files, and write a result of each student."""
+    """Collect a download of these files, and write a result for each student.
+
+    files: the content of each file in the download by its name.
+    """
     with zipfile.ZipFile(here / "download.zip", "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     collect(load_course(here), [here / "download.zip"], here / "submitted", *roster)
     for path in (here / "submitted").iterdir():
         if path.is_dir():
-            write_result_of(path.name, here)
+            write_result_for(path.name, here)
 
 
-def send(here, files):
-    """Collect, grade, and write the feedback."""
+def collect_grade_and_feedback(here, files):
+    """Collect the files, grade all students, and return the output of `course feedback`."""
     collect_and_grade(here, files)
-    return feedback(here)
+    return run_feedback(here)
 
 
-def archive_of(here, name):
+def files_in(here, name):
+    """Return the content of each file in this archive of feedback."""
     with zipfile.ZipFile(here / "home" / name) as archive:
         return {member: archive.read(member) for member in archive.namelist()}
 
 
 def folders_in(here, name):
-    return {path.split("/")[0] for path in archive_of(here, name)}
+    """Return the top folders in this archive of feedback."""
+    return {path.split("/")[0] for path in files_in(here, name)}
 
 
-def test_a_folder_for_each_student_as_nbgrader_names_it_has_the_counted_scores(feedback_course):
+def test_feedback_folders_are_named_as_in_nbgrader_and_have_overridden_scores(feedback_course):
     (feedback_course / "overrides.yaml").write_text(
         "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n"
     )
-    handed_in = feedback_course / "submitted" / "ada" / "averages"
-    handed_in.mkdir(parents=True)
-    (handed_in / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
-    (handed_in / "submission_secret.txt").write_text("secret")
-    write_result_of("ada", feedback_course)
-    assert feedback(feedback_course) == "1 student: home/feedback/\n"
+    submission_folder = feedback_course / "submitted" / "ada" / "averages"
+    submission_folder.mkdir(parents=True)
+    (submission_folder / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
+    (submission_folder / "submission_secret.txt").write_text("secret")
+    write_result_for("ada", feedback_course)
+    assert run_feedback(feedback_course) == "1 student: home/feedback/\n"
     folder = feedback_course / "home" / "feedback" / "ada" / "averages"
     texts = {path.name: path.read_text() for path in folder.iterdir()}
-    whole = ["02_median.html", "averages.html", "averages.md"]
-    assert sorted(texts) == ["01_mean.html", *whole, "submission_secret.txt", "timestamp.txt"]
+    pages_with_all_details = ["02_median.html", "averages.html", "averages.md"]
+    assert sorted(texts) == [
+        "01_mean.html",
+        *pages_with_all_details,
+        "submission_secret.txt",
+        "timestamp.txt",
+    ]
     for phrase in ("the middle is missed", "score set to 5 by Dr. X: on paper (0 → 5)"):
-        assert sorted(name for name in texts if phrase in texts[name]) == whole
+        assert sorted(name for name in texts if phrase in texts[name]) == pages_with_all_details
     assert "9 / 10" in texts["averages.html"]
     assert "script-src" not in texts["averages.html"]
     assert texts["averages.md"].startswith("## Averages: 9 / 10\n")
 
 
-def test_with_hostile_names_no_feedback_and_no_result_is_lost(feedback_course):
+def test_students_with_hostile_names_lose_no_feedback_and_no_result(feedback_course):
     for name in HOSTILE:
-        write_result_of(name, feedback_course)
-    feedback(feedback_course)
+        write_result_for(name, feedback_course)
+    run_feedback(feedback_course)
     files = (feedback_course / "home" / "feedback").glob("*/*/averages.html")
     pages = {path.parts[-3]: path.read_text() for path in files}
     assert len({name.casefold() for name in pages}) == len(HOSTILE), "if case does not count, too"
-    # they are one folder on some system, or none
+    # on some systems these are the same folder, or not a valid name
     assert {"Ada", "ada", "e\u0301", "CON"}.isdisjoint(pages)
     assert [name for name, page in pages.items() if "<script>alert" in page] == []
     results = feedback_course / "results"
@@ -126,9 +137,11 @@ def test_with_hostile_names_no_feedback_and_no_result_is_lost(feedback_course):
     assert "con" not in stems
 
 
-def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
-    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a
-    path, step by step.
+def target_as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
+    """Return the (participant, file name) for a path in an archive, or None if it is ignored.
+
+    These are the steps of is_valid_filename_for_import in
+    mod/assign/feedback/file/importziplib.php.
     """
     segments = path.split("/")
     if segments[-1].startswith((".", "~")):
@@ -144,34 +157,38 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
 
 
 @pytest.mark.parametrize(
-    "form",
+    "folder_name",
     [
         "{0}_assignsubmission_file/01_mean.py",
         "{0}_assignsubmission_file_/01_mean.py",
         "{0}_assignsubmission_file_01_mean.py",
     ],
 )
-def test_moodle_finds_each_participant(feedback_course, form):
+def test_moodle_assigns_feedback_to_each_participant(feedback_course, folder_name):
     names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
-    output = send(feedback_course, {form.format(name): MEAN for name in names})
+    output = collect_grade_and_feedback(
+        feedback_course, {folder_name.format(name): MEAN for name in names}
+    )
     assert output.endswith("home/moodle-averages.zip\n")
-    files = archive_of(feedback_course, "moodle-averages.zip")
+    files = files_in(feedback_course, "moodle-averages.zip")
     participants = {7, 9, 123, 124}
-    read = {path: as_moodle_reads(path, participants) for path in files}
-    assert sorted(target for target in read.values() if target) == [
+    targets = {path: target_as_moodle_reads(path, participants) for path in files}
+    assert sorted(target for target in targets.values() if target) == [
         (number, f"averages_feedback.{ending}")
         for number in sorted(participants)
         for ending in ("html", "md")
     ]
-    ada = next(path for path, target in read.items() if target == (124, "averages_feedback.html"))
+    ada = next(
+        path for path, target in targets.items() if target == (124, "averages_feedback.html")
+    )
     assert "<bdi>ada lovelace_124</bdi>" in files[ada].decode()
     assert len({path.casefold() for path in files}) == len(files), "if case does not count, too"
     assert [path for path in files if path.startswith("/") or ".." in path.split("/")] == []
 
 
-def test_a_student_without_a_readable_file_is_named(feedback_course):
+def test_a_student_without_a_readable_file_gets_no_archive_entry_but_a_message(feedback_course):
     files = {f"Ada_1{MOODLE}": MEAN, "Bela_2_assignsubmission_file_/work.rar": b"Rar!"}
-    output = send(feedback_course, files).replace("\n", " ")
+    output = collect_grade_and_feedback(feedback_course, files).replace("\n", " ")
     (bela,) = (feedback_course / "submitted").glob("Bela*")
     assert (
         f"not in a zip: {bela.name}: no file could be read, and feedback goes back under a file's "
@@ -181,8 +198,10 @@ def test_a_student_without_a_readable_file_is_named(feedback_course):
     assert folders_in(feedback_course, "moodle-averages.zip") == {"Ada_1_assignsubmission_file_"}
 
 
-def test_a_student_whom_moodle_cannot_find_is_named(feedback_course):
-    output = send(feedback_course, {f"{name}{MOODLE}": MEAN for name in ("Participant", "Ada_1")})
+def test_a_student_unknown_to_moodle_gets_no_archive_entry_but_a_message(feedback_course):
+    output = collect_grade_and_feedback(
+        feedback_course, {f"{name}{MOODLE}": MEAN for name in ("Participant", "Ada_1")}
+    )
     assert (
         "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: "
     ) in output
@@ -190,8 +209,10 @@ def test_a_student_whom_moodle_cannot_find_is_named(feedback_course):
 
 
 def attachment_as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
-    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a
-    name. attachments: whose each is.
+    """Return the (user, attachment) for a file name, or None if it is ignored.
+
+    These are the steps of infer_comment_context_from_filename in
+    app/models/abstract_assignment.rb. attachments: the owner of each attachment.
     """
     fields = [field for field in name.rpartition("/")[2].split("_") if field != "LATE"]
     if fields[-1].startswith("link") or name.startswith("._"):
@@ -206,7 +227,7 @@ def attachment_as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[
     return ids[0], int(ids[1])
 
 
-def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(
+def test_canvas_gets_feedback_for_each_attachment_in_the_same_file_type(
     feedback_course,
 ):
     for archive_format in ("zip", "gztar"):
@@ -225,15 +246,15 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
         "anon_aB3x9_40_01_mean.py": MEAN,
         "LATE_anon_aB3x9_41_02_median.py": MEAN.replace("mean", "median"),
     }
-    send(feedback_course, names)
-    files = archive_of(feedback_course, "canvas-averages.zip")
+    collect_grade_and_feedback(feedback_course, names)
+    files = files_in(feedback_course, "canvas-averages.zip")
     owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9", 50: "5"}
     assert {attachment_as_canvas_reads(name, owners) for name in files} == {
         (user, file) for file, user in owners.items()
     }
     text = files.pop("danadan_5_50_work.tar.gz.txt").decode()
     assert {*files, "danadan_5_50_work.tar.gz"} == set(names)
-    assert text.startswith("## Averages: "), "a text, of all its exercises, which is called one"
+    assert text.startswith("## Averages: "), "a tar archive is answered by one text file"
     ada = files["lovelaceada_1_11_02_median-2.py"].decode()
     assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
     compile(ada, "02_median.py", "exec")
@@ -245,12 +266,12 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 
 
-def test_the_same_results_give_the_same_bytes(feedback_course):
+def test_the_same_results_give_byte_identical_feedback(feedback_course):
     collect_and_grade(feedback_course, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
-    feedback(feedback_course)
-    written = make.content(feedback_course / "home")
-    feedback(feedback_course)
-    assert make.content(feedback_course / "home") == written
+    run_feedback(feedback_course)
+    first_content = make.content(feedback_course / "home")
+    run_feedback(feedback_course)
+    assert make.content(feedback_course / "home") == first_content
 
 
 ROSTER = """\
@@ -259,30 +280,34 @@ ada,Ada Lovelace,Red team,50020
 bela,Bela Bartok,Red team,50021
 chen,Chen Li,Solo,50022
 """
-OF_TEAM = "redteam_50020_10_01_mean.py"
+TEAM_FILE = "redteam_50020_10_01_mean.py"
 
 
-def send_to_groups(here, *names):
-    """Collect files of groups with a roster, grade all students alike, and write the feedback."""
+def collect_grade_and_feedback_groups(here, *names):
+    """Collect files of groups with a roster, give all students the same result, and return the
+    output of `course feedback`.
+    """
     (here / "roster.csv").write_text(ROSTER)
     collect_and_grade(here, dict.fromkeys(names, MEAN), read_roster(here / "roster.csv"))
-    return feedback(here, "--roster", "roster.csv")
+    return run_feedback(here, "--roster", "roster.csv")
 
 
 def test_feedback_to_a_group_in_canvas_names_no_member(feedback_course):
-    send_to_groups(feedback_course, OF_TEAM)
-    text = archive_of(feedback_course, "canvas-averages.zip")[OF_TEAM].decode()
+    collect_grade_and_feedback_groups(feedback_course, TEAM_FILE)
+    text = files_in(feedback_course, "canvas-averages.zip")[TEAM_FILE].decode()
     assert text.startswith("# ## Averages")
     names = ("ada", "bela", "lovelace", "bartok")
     assert [name for name in names if name in text.lower()] == []
 
 
-def test_a_group_gets_no_feedback_if_that_of_its_members_differs(feedback_course):
+def test_a_group_gets_no_archive_entry_if_its_members_feedback_differs(feedback_course):
     (feedback_course / "overrides.yaml").write_text(
         "- {student: ada, exercise: median, score: 5, by: Dr. X, comment: was ill}\n"
     )
-    output = send_to_groups(feedback_course, OF_TEAM, "lichen_50022_11_01_mean.py")
-    assert [*archive_of(feedback_course, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
+    output = collect_grade_and_feedback_groups(
+        feedback_course, TEAM_FILE, "lichen_50022_11_01_mean.py"
+    )
+    assert [*files_in(feedback_course, "canvas-averages.zip")] == ["lichen_50022_11_01_mean.py"]
     assert (
         "not in a zip: ada, bela: Canvas gives one file to the whole group, and their feedback "
         "differs. Next: give each member the page in feedback/STUDENT/averages/"
@@ -296,8 +321,8 @@ def test_a_group_gets_no_feedback_if_that_of_its_members_differs(feedback_course
 
 
 @pytest.mark.parametrize(("name", "members"), [("Red team", "ada, bela"), ("Solo", "chen")])
-def test_the_number_of_a_group_in_moodle_is_no_participants(feedback_course, name, members):
-    output = send_to_groups(feedback_course, f"{name}_7{MOODLE}")
+def test_moodle_feedback_is_not_sent_to_the_number_of_a_group(feedback_course, name, members):
+    output = collect_grade_and_feedback_groups(feedback_course, f"{name}_7{MOODLE}")
     assert not (feedback_course / "home" / "moodle-averages.zip").exists()
     assert (
         f"not in a zip: {members}: Moodle's folder has the number of their group, which is no "
@@ -305,8 +330,8 @@ def test_the_number_of_a_group_in_moodle_is_no_participants(feedback_course, nam
     ) in output
 
 
-def test_moodles_folder_for_each_member_goes_back_to_each(feedback_course):
+def test_group_members_with_moodle_folders_of_their_own_get_feedback(feedback_course):
     names = [f"Red team-{member}" for member in ("Ada Lovelace_7", "Bela Bartok_8")]
-    send_to_groups(feedback_course, *(f"{name}{MOODLE}" for name in names))
+    collect_grade_and_feedback_groups(feedback_course, *(f"{name}{MOODLE}" for name in names))
     expected = {f"{name}_assignsubmission_file_" for name in names}
     assert folders_in(feedback_course, "moodle-averages.zip") == expected

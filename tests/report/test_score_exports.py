@@ -1,5 +1,6 @@
-"""Every export: what stands in it, and what the other side reads by its own rules, which are
-written here anew.
+"""The exported tables of scores: their content, and how each platform imports them.
+
+Functions named `…_as_PLATFORM_reads` repeat the import rules of that platform.
 """
 
 import csv
@@ -32,12 +33,16 @@ VIEW = Diagnosed(
 )
 
 
-def check_with_hint(id_, score, most, outcome="failed"):
-    explanation = {} if score == most else {"evidence": "head 0 differs", "hint": "Look again."}
-    return make.check(id_, score, most, outcome, title=f"checks {id_}", **explanation)
+def check_with_hint(id_, score, max_score, outcome="failed"):
+    """Return the result of a check, with evidence and a hint unless it has all points."""
+    explanation = (
+        {} if score == max_score else {"evidence": "head 0 differs", "hint": "Look again."}
+    )
+    return make.check(id_, score, max_score, outcome, title=f"checks {id_}", **explanation)
 
 
 def result_of_checks(student, *checks, assignment="heads", named=(), **fields):
+    """Return a result with one exercise. named: the misconceptions of its diagnosis."""
     exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **fields)
     return make.result(student, exercise, assignment=assignment)
 
@@ -57,7 +62,7 @@ CAT = result_of_checks(
     check_with_hint("c", 0, 1, "skipped"),
     check_with_hint("d", 0, 1),
 )
-TWO = Roster(
+TWO_STUDENTS = Roster(
     (
         Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
         Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
@@ -65,19 +70,25 @@ TWO = Roster(
 )
 
 
-def exported_rows(name, *results, roster=TWO, zero=False):
+def exported_rows(name, *results, roster=TWO_STUDENTS, zero=False):
+    """Return the rows of the exported table.
+
+    Args:
+        name: The format, for example canvas.
+        zero: Whether a missing result counts 0 points.
+    """
     view = ClassView(results, ClassList(roster, zero))
     return list(csv.reader(io.StringIO(FORMATS[name](view))))
 
 
-def test_csv_says_unexplained_of_a_result_and_not_of_a_gradebook():
+def test_csv_marks_unexplained_results_but_not_those_from_a_gradebook():
     table = exported_rows(
         "csv", CAT, CAT.model_copy(update={"isolation": NOT_HELD}), roster=Roster()
     )
     assert [row[-1] for row in table] == ["group", UNEXPLAINED, "not in the gradebook"]
 
 
-def test_the_wrong_line_is_named_and_no_format_has_the_edit():
+def test_exports_name_the_wrong_line_but_not_the_edit():
     lines = (ProvedLine(line=23, edit="secret → edit"),)
     view = ClassView(
         [result_of_checks("ben", check_with_hint("split", 0, 1), named=(VIEW,), lines=lines)]
@@ -88,7 +99,7 @@ def test_the_wrong_line_is_named_and_no_format_has_the_edit():
     assert "secret" not in text
 
 
-def test_a_check_shows_the_misconception_of_its_own_function_only():
+def test_a_check_shows_only_the_misconception_of_its_own_function():
     functions = [
         FunctionResult(name=name, state="wrong", check=f"checks {name}")
         for name in ("split", "merge")
@@ -105,12 +116,12 @@ def test_a_check_shows_the_misconception_of_its_own_function_only():
 
 
 @pytest.mark.parametrize(("name", "cell"), [("csv", (1, 3)), ("canvas", (2, -1))])
-def test_scores_keep_their_digits(name, cell):
+def test_scores_are_exported_without_rounding(name, cell):
     table = exported_rows(name, result_of_checks("ada", check_with_hint("split", 1234.5625, 2000)))
     assert table[cell[0]][cell[1]] == "1234.5625"
 
 
-def test_canvas_has_a_blank_for_an_assignment_without_a_result():
+def test_canvas_has_an_empty_cell_for_an_assignment_without_a_result():
     dan = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
     table = exported_rows("canvas", BEN, dan, roster=Roster())
     assert table[2:] == [
@@ -122,13 +133,16 @@ def test_canvas_has_a_blank_for_an_assignment_without_a_result():
 
 
 @pytest.mark.parametrize(("zero", "cell"), [(False, ""), (True, "0")])
-def test_gradebooks_get_their_ids_and_a_row_for_an_absent_student(zero, cell):
+def test_exports_have_the_platforms_ids_and_rows_for_absent_students(zero, cell):
     tails = [
         result_of_checks(name, check_with_hint("split", 3, 4), assignment="tails")
         for name in ("ada", "ben")
     ]
     texts = [
-        *(FORMATS[name](ClassView([ADA], ClassList(TWO, zero))) for name in ("canvas", "moodle")),
+        *(
+            FORMATS[name](ClassView([ADA], ClassList(TWO_STUDENTS, zero)))
+            for name in ("canvas", "moodle")
+        ),
         *(",".join(row[:1] + row[2:5]) for row in exported_rows("csv", ADA, *tails, zero=zero)[1:]),
     ]
     assert "\n".join(text.rstrip() for text in texts).splitlines() == [
@@ -149,18 +163,18 @@ def test_gradebooks_get_their_ids_and_a_row_for_an_absent_student(zero, cell):
 @pytest.mark.parametrize(
     ("name", "roster", "has_row"),
     [
-        ("canvas", TWO, False),
-        ("moodle", TWO, False),
-        ("csv", TWO, True),
+        ("canvas", TWO_STUDENTS, False),
+        ("moodle", TWO_STUDENTS, False),
+        ("csv", TWO_STUDENTS, True),
         pytest.param("canvas", Roster(), True, id="without a roster"),
     ],
 )
-def test_a_student_who_is_no_longer_on_the_roster_is_in_no_platforms_file(name, roster, has_row):
+def test_a_student_missing_from_the_roster_is_left_out_for_platforms(name, roster, has_row):
     dropped = ADA.model_copy(update={"student": "dropped"})
     assert ("dropped" in str(exported_rows(name, ADA, dropped, roster=roster))) is has_row
 
 
-def test_gradescope_gets_evidence_name_and_hint():
+def test_gradescope_files_contain_evidence_misconception_and_hint():
     files = gradescope_files(ClassView([ADA, BEN]))
     assert [path.as_posix() for path in files] == [
         f"{student}/heads/results.json" for student in ("ada", "ben")
@@ -177,7 +191,7 @@ def test_gradescope_gets_evidence_name_and_hint():
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
 
 
-def test_the_command_writes_a_file_or_for_gradescope_a_folder(tmp_path):
+def test_export_writes_one_file_or_a_folder_for_gradescope(tmp_path):
     view = ClassView([ADA, BEN])
     for result in view.results:
         write_result(result, tmp_path / "results")
@@ -186,12 +200,12 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(tmp_path):
     for name in ("canvas", "gradescope"):
         options = ("--format", name, "--out", f"to/{name}")
         assert call_course("export", "results", *options, cwd=tmp_path).returncode == 0
-    written = (path for path in (tmp_path / "to").rglob("*") if path.is_file())
-    assert {path.relative_to(tmp_path / "to"): path.read_text() for path in written} == files
+    written_paths = (path for path in (tmp_path / "to").rglob("*") if path.is_file())
+    assert {path.relative_to(tmp_path / "to"): path.read_text() for path in written_paths} == files
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says", "next_step"),
+    ("arguments", "message", "next_step"),
     [
         pytest.param(
             "nowhere",
@@ -219,20 +233,22 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(tmp_path):
         ),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_a_next_command(tmp_path, arguments, says, next_step):
+def test_wrong_usage_ends_with_a_sentence_and_a_next_command(
+    tmp_path, arguments, message, next_step
+):
     write_result(ADA, tmp_path / "results")
     completed = call_course("export", *arguments.split(), cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
-    assert says in completed.stderr
+    assert message in completed.stderr
     assert completed.stderr.endswith(f"Next: {next_step}\n")
     assert not (tmp_path / "none.db").exists()
 
 
-SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
+FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
 BLANKS = ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
-FORMULAS = [f"{blank}{sign}1+1" for blank in BLANKS for sign in SIGNS]
-INNER = ["ada\n=1+1"]
-INNER += r"""
+FORMULAS = [f"{blank}{sign}1+1" for blank in BLANKS for sign in FORMULA_SIGNS]
+FORMULAS_AFTER_A_SEPARATOR = ["ada\n=1+1"]
+FORMULAS_AFTER_A_SEPARATOR += r"""
 ada;=1+1
 ada	=1+1
 ada";=1+1
@@ -241,8 +257,15 @@ ada|+1
 ada,=1+1
 ada;;-1
 """.split("\n")[1:-1]
-PLAIN = ["e\u0301", "\u00e9", "محمد\u200cرضا", "ශ්\u200dරී", "    Points Possible", "x" * 120]
-PLAIN += r"""
+HARMLESS_NAMES = [
+    "e\u0301",
+    "\u00e9",
+    "محمد\u200cرضا",
+    "ශ්\u200dරී",
+    "    Points Possible",
+    "x" * 120,
+]
+HARMLESS_NAMES += r"""
 Ada
 ada
 ADA
@@ -268,8 +291,8 @@ a\b
 ada [1]
 results.json
 """.split("\n")[1:-1]
-UNSEEN = ["\u202ezed", "z\x1b[2Jed", "z\u2066ada\u2069", "zed\x9b1m"]
-NAMES = [*FORMULAS, *INNER, *PLAIN, *UNSEEN]
+CONTROL_CHARACTER_NAMES = ["\u202ezed", "z\x1b[2Jed", "z\u2066ada\u2069", "zed\x9b1m"]
+NAMES = [*FORMULAS, *FORMULAS_AFTER_A_SEPARATOR, *HARMLESS_NAMES, *CONTROL_CHARACTER_NAMES]
 TITLES = {
     "sums": "Adding up",
     "means": "Final Points of the middle",
@@ -280,10 +303,12 @@ LABELS = Labels(TITLES, {f"{id_}_1": ("01", f"The {id_}") for id_ in TITLES})
 
 
 def score_of(name, assignment):
+    """Return a score that no other student and assignment has."""
     return NAMES.index(name) + list(TITLES).index(assignment) / 4
 
 
 def result_with_score(name, assignment):
+    """Return a result with that score; its evidence is the student's name."""
     score = score_of(name, assignment)
     check = make.check("c", score, 1000, title="has the values", evidence=name)
     return make.result(name, make.exercise(f"{assignment}_1", check), assignment=assignment)
@@ -303,6 +328,7 @@ ROSTER = Roster(
 
 
 def export_scores(name, members):
+    """Return the scores of the class in the format with this name."""
     return FORMATS[name](ClassView(CLASS, members, LABELS))
 
 
@@ -311,47 +337,48 @@ def table_of(name, members):
 
 
 def cells_in(text):
-    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a
-    cell is a letter like any other.
+    """Yield every cell that a spreadsheet may see, with any separator of any country.
+
+    A quote inside a cell is an ordinary character.
     """
     for separator in ",;\t|":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             yield from row
 
 
-def test_a_sign_with_a_stroke_over_it_is_still_a_sign():
-    """U+0338 makes one letter of both, ≠, in a text that is normalised as a whole."""
+def test_an_equals_sign_with_a_combining_stroke_is_still_escaped():
+    """Unicode normalisation would join "=" and U+0338 to the single character ≠."""
     assert cell_of("=\u03381+1") == "'=\u03381+1"
 
 
 def is_formula(cell):
-    """Return whether the cell begins with a sign of a formula, full-width or after blanks, too."""
+    """Return whether the cell begins with a formula sign, also full-width or after blanks."""
     visible = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
     is_number = cell.strip() == "-" or re.fullmatch(r"-?[\d.]+", cell)
-    return visible[:1] != [] and visible[0] in SIGNS and not is_number
+    return visible[:1] != [] and visible[0] in FORMULA_SIGNS and not is_number
 
 
 @pytest.mark.parametrize(
     "members", [ClassList(ROSTER), ClassList()], ids=["with a roster", "without one"]
 )
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_a_table_has_no_formula_and_nothing_that_moves_a_cursor_or_turns_a_line(name, members):
+def test_a_table_has_no_formula_and_no_control_character(name, members):
     text = export_scores(name, members)
     assert [cell for cell in cells_in(text) if is_formula(cell)] == []
-    assert unseen_in(text) == set()
+    assert control_characters_in(text) == set()
 
 
-def test_nothing_in_gradescopes_files_moves_a_cursor_or_turns_a_line_around():
+def test_gradescope_files_have_no_control_character():
     decided = (Adjustment(rule="score", words="set to 3 by \u202eX: \x1b[2Jgone"),)
     results = [result.model_copy(update={"adjustments": decided}) for result in CLASS]
     for text in gradescope_files(ClassView(results, labels=LABELS)).values():
         result = json.loads(text)
         texts = [result["output"], *(test["name"] + test["output"] for test in result["tests"])]
-        assert unseen_in("".join(texts)) == set()
+        assert control_characters_in("".join(texts)) == set()
 
 
-def unseen_in(text):
-    """The characters that change how others are shown. Joiners are letters' own."""
+def control_characters_in(text):
+    """Return the characters that change how others are displayed, without joiners of letters."""
     controls = {
         letter for letter in text if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     }
@@ -361,17 +388,20 @@ def unseen_in(text):
 def test_csv_has_each_students_score():
     header, *table = table_of("csv", ClassList())
     rows = [dict(zip(header, row, strict=True)) for row in table]
-    scores = {(as_typed(row["student"]), row["assignment"]): float(row["score"]) for row in rows}
-    assert scores == {(as_typed(r.student), r.assignment): r.score for r in CLASS}
+    scores = {
+        (name_without_escapes(row["student"]), row["assignment"]): float(row["score"])
+        for row in rows
+    }
+    assert scores == {(name_without_escapes(r.student), r.assignment): r.score for r in CLASS}
     assert len(header) == 13
-    assert {*PLAIN} - {"-"} <= {row["student"] for row in rows}, "a text without a formula stays"
+    assert {*HARMLESS_NAMES} - {"-"} <= {row["student"] for row in rows}, (
+        "a text without a formula stays"
+    )
     assert [*dict.fromkeys(row["assignment_title"] for row in rows)] == list(TITLES.values())
 
 
-def as_typed(name):
-    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not
-    show.
-    """
+def name_without_escapes(name):
+    """Return a name as the spreadsheet shows it: without escaping quotes and control characters."""
     without_quotes = re.sub(r"(^|(?<=[;\t|]))'", "", name)
     return re.sub(
         r"[\u200b\ufeff\u202e\u2066\u2069]",
@@ -386,13 +416,14 @@ COMPUTED = re.compile(
 
 
 def column_counts(lines, delimiter):
+    """Return the set of the numbers of columns in these lines."""
     return {len(next(csv.reader([line], delimiter=delimiter), [])) for line in lines}
 
 
-def grades_as_canvas_reads(text, find):
-    """Return the grades of each student by assignment, as lib/gradebook_importer.rb takes them.
+def grades_as_canvas_reads(text, find_student):
+    """Return the grades of each student by assignment, by the rules of lib/gradebook_importer.rb.
 
-    find: returns the student of a row, by ID, SIS User ID, SIS Login ID or name.
+    find_student: a function that returns the student of a row.
     """
     head = text.splitlines()[:3]
     semicolons, commas = column_counts(head, ";"), column_counts(head, ",")
@@ -410,7 +441,7 @@ def grades_as_canvas_reads(text, find):
     grades = {}
     for row in rows:
         if any(not re.fullmatch(r"(?i)\s*(Muted|Manual Posting.*)?\s*", cell) for cell in row):
-            student = find(row)
+            student = find_student(row)
             assert student is not None, row
             assert student not in grades, row
             grades[student] = dict(zip(titles, map(str.strip, row[5:]), strict=True))
@@ -425,7 +456,7 @@ CANVAS_TITLES = {
 }
 
 
-def test_canvas_gives_each_student_the_own_scores():
+def test_canvas_imports_the_right_scores_for_each_student():
     student_ids = {student.canvas_id: student.id for student in ROSTER.students}
     text = export_scores("canvas", ClassList(ROSTER))
     grades = grades_as_canvas_reads(text, lambda row: student_ids.get(row[1]))
@@ -438,9 +469,9 @@ def test_canvas_gives_each_student_the_own_scores():
     ("column", "field"),
     [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")],
 )
-def test_moodle_gives_each_student_the_own_scores(column, field):
-    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies,
-    and which one has the grades.
+def test_moodle_imports_the_right_scores_for_each_student(column, field):
+    """As in grade/import/csv/classes/load_data.php, the instructor chooses the column that
+    identifies students.
     """
     header, *rows = table_of("moodle", ClassList(ROSTER))
     header = [title.strip() for title in header]
@@ -453,8 +484,8 @@ def test_moodle_gives_each_student_the_own_scores(column, field):
         assert scores == [score_of(name, id_) for id_ in TITLES]
 
 
-FORMS = {"text", "html", "simple_format", "md", "ansi"}
-WHENS = {"hidden", "after_due_date", "after_published", "visible"}
+OUTPUT_FORMATS = {"text", "html", "simple_format", "md", "ansi"}
+VISIBILITIES = {"hidden", "after_due_date", "after_published", "visible"}
 
 
 FIELDS = """score execution_time output output_format test_output_format test_name_format
@@ -463,26 +494,33 @@ TEST_FIELDS = """score max_score status name name_format number output output_fo
     extra_data""".split()
 
 
-def as_gradescope_reads(text):
-    """Return the score, and name, score and maximum of each test, by Gradescope's specification."""
+def score_and_tests_as_gradescope_reads(text):
+    """Check the file by Gradescope's specification.
+
+    Returns:
+        The score, and the (name, score, maximum) of each test.
+    """
     data = json.loads(text)
     assert data.keys() <= {*FIELDS}
-    assert data.get("output_format", "text") in FORMS
-    assert {data.get("visibility", "visible"), data.get("stdout_visibility", "hidden")} <= WHENS
+    assert data.get("output_format", "text") in OUTPUT_FORMATS
+    assert {
+        data.get("visibility", "visible"),
+        data.get("stdout_visibility", "hidden"),
+    } <= VISIBILITIES
     for test in data["tests"]:
         assert test.keys() <= {*TEST_FIELDS}
         assert test["status"] in ("passed", "failed")
-        assert {test["output_format"], test["name_format"]} <= FORMS
+        assert {test["output_format"], test["name_format"]} <= OUTPUT_FORMATS
         assert isinstance(test["number"], str)
         assert 0 <= test["score"] <= test["max_score"]
     tests = [(test["name"], test["score"], test["max_score"]) for test in data["tests"]]
     return data["score"], tests
 
 
-def test_gradescope_gets_a_file_for_each_submission_on_each_file_system():
+def test_gradescope_file_names_are_valid_and_distinct_on_all_systems():
     files = gradescope_files(ClassView(CLASS, labels=LABELS))
-    folded = {unicodedata.normalize("NFC", path.as_posix()).casefold() for path in files}
-    assert len(folded) == len(files) == len(CLASS)
+    case_folded_paths = {unicodedata.normalize("NFC", path.as_posix()).casefold() for path in files}
+    assert len(case_folded_paths) == len(files) == len(CLASS)
     reserved = r'[<>:"|?*\x00-\x1f\\]|(?i:^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$)'
     for path in files:
         assert (path.is_absolute(), len(path.parts)) == (False, 3)
@@ -492,8 +530,8 @@ def test_gradescope_gets_a_file_for_each_submission_on_each_file_system():
             assert len(component.encode()) <= 255
 
 
-def test_gradescope_reads_each_score_under_the_title_of_the_exercise():
+def test_gradescope_shows_each_score_with_the_title_of_its_exercise():
     texts = gradescope_files(ClassView(CLASS, labels=LABELS)).values()
     for result, text in zip(CLASS, texts, strict=True):
         tests = [(f"01 The {result.assignment}: has the values", result.score, 1000)]
-        assert as_gradescope_reads(text) == (result.score, tests)
+        assert score_and_tests_as_gradescope_reads(text) == (result.score, tests)
