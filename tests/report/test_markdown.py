@@ -1,4 +1,4 @@
-"""Results as Markdown: nothing that a student wrote is more than text, whoever renders it."""
+"""Results as Markdown: text from a student never becomes markup, a link or a mention."""
 
 import html
 import re
@@ -39,7 +39,7 @@ ALLOWED = set("h2 table thead tbody tr th td code details summary pre p strong".
 
 
 class Page(HTMLParser):
-    """The tags of a page, and the text that stands in <pre> and outside."""
+    """Rendered Markdown: its tags, and its text inside and outside <pre> elements."""
 
     def __init__(self, markdown: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -70,14 +70,14 @@ class Page(HTMLParser):
 
 
 def result_with_text(text: str) -> Result:
-    """A result in which every text that could be a student's is this one."""
+    """Return a result in which every text that a student could choose is this one."""
     checks = [make.check(id_, 0, 2, title=text, evidence=text, hint=text) for id_ in "cd"]
-    named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
-    base_exercise = make.exercise("reshape_dance", *checks, diagnosis=(named,), note=text)
+    misconception = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
+    base_exercise = make.exercise("reshape_dance", *checks, diagnosis=(misconception,), note=text)
     function = FunctionResult(name=text, state="wrong", check=text, evidence=text)
-    waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
+    waiting_function = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
     exercise = base_exercise.model_copy(
-        update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)}
+        update={"functions": (function, waiting_function), "unseen": 1.0, "unseen_checks": (text,)}
     )
     return make.result(
         text, base_exercise, exercise, assignment="a", max_score=4, versions={"torch": text}
@@ -88,7 +88,7 @@ CLEAN = Page(results_section("Course", [result_with_text("plain")]))
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_and_no_address(
+def test_a_students_text_adds_no_markup_mention_or_link(
     text,
 ):
     section = results_section("Course", [result_with_text(text)])
@@ -103,12 +103,12 @@ def test_whatever_a_student_wrote_is_text_in_a_block_and_looks_like_no_mention_a
     assert not re.search(r"@\w|#\w|://|www\.|GH-\d", html.unescape(section))
 
 
-def test_what_is_broken_up_still_reads_the_same():
+def test_zero_width_spaces_do_not_change_visible_text():
     page = Page(text_block("x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""))
     assert page.inside.replace("\u200b", "").strip() == "x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""
 
 
-def test_what_is_not_started_has_its_row_and_no_block():
+def test_an_exercise_that_is_not_started_has_a_row_without_details():
     empty = make.result("ada", make.exercise("fused_qkv", make.check("split", 0, 6, "missing")))
     section = results_section("Many Heads", [empty], {("averages", "fused_qkv")})
     assert "| · | fused\\_qkv | 0 / 6 |" in section
@@ -116,7 +116,7 @@ def test_what_is_not_started_has_its_row_and_no_block():
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_a_courses_title_is_one_line_of_text_too(text):
+def test_a_hostile_course_title_becomes_one_line_of_plain_text(text):
     for line in (one_line(text), escape_text(text)):
         assert len(line) <= 400
         assert all(c.isprintable() or c == "\u200b" for c in line)

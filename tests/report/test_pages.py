@@ -1,4 +1,4 @@
-"""What the pages say, and what they do to the folder that they are written to."""
+"""The HTML pages of a class and of each student: their text, links and files."""
 
 import re
 from datetime import date
@@ -47,8 +47,8 @@ NAMES = (
 )
 
 
-class Seen(HTMLParser):
-    """The words and the elements of a page, as a parser of HTML sees them."""
+class ParsedPage(HTMLParser):
+    """The text, elements and links of an HTML page."""
 
     def __init__(self, page):
         super().__init__()
@@ -78,10 +78,12 @@ class Seen(HTMLParser):
 
 
 def check_of_two_points(id_, score=0, outcome="failed", evidence="", hint=""):
+    """Return the result of a check of 2 points."""
     return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
 def write_class_pages(folder, *results, **options):
+    """Write the pages of these results; options of the class view or of write_pages."""
     names = {"members", "changed", "labels", "day"} & options.keys()
     view = {name: options.pop(name) for name in names}
     return write_pages(ClassView(results, **view), folder, **options)
@@ -94,21 +96,21 @@ VIEW = Diagnosed(
     alternatives=("mix_batch",),
 )
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
-GOOD = dance_exercise(check_of_two_points("split", 2), check_of_two_points("merge", 2))
-SEEN = (
+RIGHT = dance_exercise(check_of_two_points("split", 2), check_of_two_points("merge", 2))
+THREE_CHECKS = (
     check_of_two_points("split", evidence="head 0 holds channels 4…7"),
     check_of_two_points("merge", evidence="it is not x"),
     check_of_two_points("shape", 2),
 )
-BAD = dance_exercise(*SEEN, named=(VIEW, SCALE))
+TWO_MISTAKES = dance_exercise(*THREE_CHECKS, named=(VIEW, SCALE))
 CRASHED = dance_exercise(
     check_of_two_points(
         "split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."
     ),
     check_of_two_points("merge"),
 )
-HALF = dance_exercise(
-    *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in SEEN),
+HALF_WRITTEN = dance_exercise(
+    *(c.model_copy(update={"function": "f" if c.id == "split" else "h"}) for c in THREE_CHECKS),
     named=(VIEW.model_copy(update={"function": "f"}),),
     functions=(
         FunctionResult(
@@ -120,13 +122,13 @@ HALF = dance_exercise(
         FunctionResult(name="j", state="undefined"),
     ),
 )
-LINES = (
+WRONG_LINES = (
     ProvedLine(line=23, edit="q <b> → k"),
     ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"),
 )
-LINED = BAD.model_copy(update={"lines": LINES})
+WITH_WRONG_LINES = TWO_MISTAKES.model_copy(update={"lines": WRONG_LINES})
 MISSING = dance_exercise(check_of_two_points("split", outcome="missing"), id_="mask")
-PEOPLE = ClassList(
+CLASS_LIST = ClassList(
     Roster(
         (
             Student("u1", "Ada Lovelace", "Tuesday"),
@@ -136,48 +138,51 @@ PEOPLE = ClassList(
     )
 )
 LABELS = Labels({"heads": "Heads"}, {"dance": ("04", "The dance")}, "Many Heads")
-CAME = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
+HANDED_IN = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
 
 
 @pytest.mark.parametrize(
     "result",
-    [GOOD, BAD, CRASHED, HALF],
+    [RIGHT, TWO_MISTAKES, CRASHED, HALF_WRITTEN],
     ids=["right", "two misconceptions", "crashed", "half written"],
 )
-def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
+def test_a_students_page_has_all_text_of_the_terminal_report(tmp_path, result):
     write_class_pages(tmp_path, heads_result("ada", result))
-    text = Seen(tmp_path / "students" / "ada.html").text
+    text = ParsedPage(tmp_path / "students" / "ada.html").text
     report = "\n".join(make.printed_lines(exercise_report(result), 400))
     fragments = re.split(r"\n|\s{3,}|hint: ", report)
     assert [fragment for fragment in fragments if fragment.strip() not in text] == []
 
 
 @pytest.mark.parametrize(
-    ("exercises", "says", "silent"),
+    ("exercises", "phrases", "absent_phrase"),
     [
         pytest.param(
-            [BAD],
+            [TWO_MISTAKES],
             ["does merge it is not x", "1 check passes: 2 / 2 does shape 2 / 2"],
             "→",
-            id="more evidence and what passes",
+            id="evidence of a second check, and passed checks",
         ),
         pytest.param(
-            [BAD.model_copy(update={"note": "The .py counts."})],
+            [TWO_MISTAKES.model_copy(update={"note": "The .py counts."})],
             ["The .py counts."],
             "→",
             id="the note",
         ),
         pytest.param(
-            [GOOD],
+            [RIGHT],
             ["Graded on cpu, isolation namespaces, seed 3, torch 2.13.0."],
             "Next:",
-            id="how it was graded",
+            id="device, isolation and versions",
         ),
         pytest.param(
-            [LINED], ["(line 23, or line 5 of code cell 3)"], "→", id="the line and never the edit"
+            [WITH_WRONG_LINES],
+            ["(line 23, or line 5 of code cell 3)"],
+            "→",
+            id="the wrong line without the edit",
         ),
         pytest.param(
-            [GOOD.model_copy(update={"id": "a"}), BAD, MISSING],
+            [RIGHT.model_copy(update={"id": "a"}), TWO_MISTAKES, MISSING],
             [
                 (
                     "Ada Lovelace u1 Many Heads, 27 November 2026 Next: course check dance, for "
@@ -187,54 +192,54 @@ def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path, result):
                 "– mask: not handed in 0 / 2 Graded on",
             ],
             "0–",
-            id="name, course, day, what comes next; one line is all of what is missing",
+            id="name, course, day, next command, missing exercise",
         ),
     ],
 )
-def test_on_a_students_page_stands(tmp_path, exercises, says, silent):
-    results = [heads_result("u1", *exercises, handed_in=CAME), heads_result("u2", GOOD)]
-    write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, day=date(2026, 11, 27))
-    page = Seen(tmp_path / "students" / "u1.html")
-    assert [phrase for phrase in says if phrase not in page.text] == []
-    assert silent not in page.text
-    assert "Bitdiddle" not in page.text, "it names nobody else"
-    assert [link for link in page.links if not link.startswith("#")] == [], "and leads nowhere"
+def test_a_students_page_contains_these_phrases(tmp_path, exercises, phrases, absent_phrase):
+    results = [heads_result("u1", *exercises, handed_in=HANDED_IN), heads_result("u2", RIGHT)]
+    write_class_pages(tmp_path, *results, members=CLASS_LIST, labels=LABELS, day=date(2026, 11, 27))
+    page = ParsedPage(tmp_path / "students" / "u1.html")
+    assert [phrase for phrase in phrases if phrase not in page.text] == []
+    assert absent_phrase not in page.text
+    assert "Bitdiddle" not in page.text, "the page names another student"
+    assert [link for link in page.links if not link.startswith("#")] == [], "links to other pages"
 
 
-CRASHING = heads_result("fay", CRASHED)
-WEAK = heads_result("ben", GOOD, isolation="process")
-CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
+CRASHED_RESULT = heads_result("fay", CRASHED)
+WEAK_ISOLATION = heads_result("ben", RIGHT, isolation="process")
+CHANGED_POINTS = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
 
 
 @pytest.mark.parametrize(
-    ("results", "more", "says", "silent"),
+    ("results", "options", "phrases", "absent_phrase"),
     [
         pytest.param(
-            [heads_result("ada", GOOD)],
+            [heads_result("ada", RIGHT)],
             {},
             ["Misconceptions None was found. Scores Submissions by their share", "#scores-1"],
             ["can be forged", "#lines-1", "In fewer than 3 attempts"],
-            id="a level that holds",
+            id="the required isolation level",
         ),
         pytest.param(
-            [WEAK],
+            [WEAK_ISOLATION],
             {},
             [
                 "submissions 1 mean 4.00 of 4 median 4 of 4 all points 1 of 1",
                 "Graded below the isolation level namespaces: 1 of 1 (process).",
             ],
             [],
-            id="a weak level",
+            id="a weaker isolation level",
         ),
         pytest.param(
-            [heads_result("ada", GOOD), WEAK],
+            [heads_result("ada", RIGHT), WEAK_ISOLATION],
             {},
             ["Graded below the isolation level namespaces: 1 of 2 (process)."],
             [],
-            id="for one",
+            id="a weaker isolation level for one of two students",
         ),
         pytest.param(
-            [heads_result("ada", GOOD)],
+            [heads_result("ada", RIGHT)],
             {"left_out": ["results/ben/heads.json is not a result."]},
             [
                 (
@@ -243,10 +248,10 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
                 )
             ],
             [],
-            id="what cannot be read",
+            id="a result file that cannot be read",
         ),
         pytest.param(
-            [heads_result("ada", GOOD)],
+            [heads_result("ada", RIGHT)],
             {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
             [
                 (
@@ -255,11 +260,11 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
                 )
             ],
             [],
-            id="what is not graded",
+            id="a submitted file that is not graded",
         ),
         pytest.param(
-            [heads_result("ada", GOOD)],
-            {"changed": CHANGED},
+            [heads_result("ada", RIGHT)],
+            {"changed": CHANGED_POINTS},
             [
                 (
                     "heads: points changed since the last run: 2. Whose ada: 31 → 33.5 "
@@ -267,10 +272,10 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
                 )
             ],
             [],
-            id="whose points changed",
+            id="students with changed points",
         ),
         pytest.param(
-            [heads_result("ada", LINED), heads_result("ben", GOOD)],
+            [heads_result("ada", WITH_WRONG_LINES), heads_result("ben", RIGHT)],
             {},
             [
                 "ada | dance | line 23 | q <b> → k",
@@ -278,11 +283,11 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
                 "#lines-1",
             ],
             [],
-            id="the edits",
+            id="edits of wrong lines",
         ),
         pytest.param(
-            [heads_result("u1", GOOD), heads_result("u2", BAD)],
-            {"members": PEOPLE},
+            [heads_result("u1", RIGHT), heads_result("u2", TWO_MISTAKES)],
+            {"members": CLASS_LIST},
             [
                 "Ada Lovelace u1 | Tuesday | 4",
                 "all Friday Tuesday",
@@ -292,8 +297,8 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
             id="names and sections",
         ),
         pytest.param(
-            [heads_result("u1", GOOD)],
-            {"members": PEOPLE},
+            [heads_result("u1", RIGHT)],
+            {"members": CLASS_LIST},
             [
                 "handed in nothing 2 of 3",
                 "2 on the roster handed in nothing Ben Bitdiddle, Cat",
@@ -301,34 +306,34 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
                 "Ben Bitdiddle u2 | –",
             ],
             ["students/u2.html"],
-            id="who handed in nothing, in the table of scores and in that of checks",
+            id="students without a submission, in both tables",
         ),
         pytest.param(
-            [heads_result("u1", GOOD), heads_result("zoe", BAD)],
-            {"members": PEOPLE},
+            [heads_result("u1", RIGHT), heads_result("zoe", TWO_MISTAKES)],
+            {"members": CLASS_LIST},
             [
                 "submissions 2 1 of them count handed in nothing 2 of 3",
                 "1 not on the roster, in no count, no mean and no histogram: zoe",
             ],
             ["You viewed straight."],
-            id="who is not on the roster",
+            id="a student who is not on the roster",
         ),
     ],
 )
-def test_on_the_class_page_stands(tmp_path, results, more, says, silent):
-    page = Seen(write_class_pages(tmp_path, *results, **more))
+def test_the_class_page_contains_these_phrases(tmp_path, results, options, phrases, absent_phrase):
+    page = ParsedPage(write_class_pages(tmp_path, *results, **options))
     text = f"{page.text} {page.links}"
-    assert [phrase for phrase in says if phrase not in text] == []
-    assert [phrase for phrase in silent if phrase in text] == []
+    assert [phrase for phrase in phrases if phrase not in text] == []
+    assert [phrase for phrase in absent_phrase if phrase in text] == []
 
 
-def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path):
-    scale = BAD.model_copy(update={"diagnosis": (SCALE,), "lines": LINES[:1]})
-    rare = dance_exercise(*SEEN, id_="mask", named=(VIEW,))
+def test_the_page_without_names_omits_students_and_rare_misconceptions(tmp_path):
+    scale = TWO_MISTAKES.model_copy(update={"diagnosis": (SCALE,), "lines": WRONG_LINES[:1]})
+    rare = dance_exercise(*THREE_CHECKS, id_="mask", named=(VIEW,))
     results = [heads_result(student, scale, rare) for student in ("u1", "u2")]
-    results += [heads_result("u3", scale), CRASHING]
-    write_class_pages(tmp_path, *results, members=PEOPLE, labels=LABELS, left_out=["u9.json"])
-    page = Seen(tmp_path / "without-names.html")
+    results += [heads_result("u3", scale), CRASHED_RESULT]
+    write_class_pages(tmp_path, *results, members=CLASS_LIST, labels=LABELS, left_out=["u9.json"])
+    page = ParsedPage(tmp_path / "without-names.html")
     for phrase in (
         "3 attempts You did not scale. One such line: q <b> 3 in 04 The dance",
         "In fewer than 3 attempts, and not shown: 1 misconception.",
@@ -340,7 +345,7 @@ def test_a_page_to_show_in_class_names_no_student_and_no_rare_mistake(tmp_path):
     assert "script" not in [tag for tag, _ in page.elements]
 
 
-def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
+def test_hostile_text_is_escaped_on_all_pages(tmp_path):
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
     checks = (
@@ -356,27 +361,27 @@ def test_every_text_of_a_student_or_an_exception_is_text(tmp_path):
     ungraded = [NotGraded(path=HOSTILE, reason=HOSTILE)]
     index = write_class_pages(tmp_path, result, left_out=[HOSTILE], not_graded=ungraded)
     for path in (index, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
-        page = Seen(path)
+        page = ParsedPage(path)
         assert " ".join(HOSTILE.split()) in page.text
         tags = [tag for tag, _ in page.elements]
-        # the class page has a script
+        # the class page has one script of its own
         assert (tags.count("img"), tags.count("script")) == (0, path == index)
         attributes = {name for _, attributes in page.elements for name in attributes}
         assert [name for name in attributes if name.startswith("on")] == []
-        assert "49" not in page.text
+        assert "49" not in page.text  # HOSTILE has {{ 7 * 7 }}, which a template would compute
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path, name):
-    page = write_class_pages(tmp_path, heads_result(name, GOOD))
-    (link,) = [link for link in Seen(page).links if link.startswith("students/")]
+def test_the_class_page_links_to_the_page_of_a_student_with_any_name(tmp_path, name):
+    page = write_class_pages(tmp_path, heads_result(name, RIGHT))
+    (link,) = [link for link in ParsedPage(page).links if link.startswith("students/")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
     assert target.parent == tmp_path / "students"
-    assert name in Seen(target).text or name != name.strip()
+    assert name in ParsedPage(target).text or name != name.strip()
 
 
-def test_no_two_names_share_a_page():
+def test_page_file_names_are_distinct_for_all_names():
     names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299, "Ada", "a.", "a", "nul"]
     names += ["e\u0301", "\u00e9"]
     names.append(file_stems(names)("Ada"))  # a student with the name of another one's file
@@ -384,24 +389,29 @@ def test_no_two_names_share_a_page():
     assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
-def test_the_page_of_a_student_without_a_result_is_deleted_and_no_other_file(tmp_path):
-    write_class_pages(tmp_path, heads_result("ada", GOOD), heads_result("ben", GOOD))
+def test_only_pages_of_students_without_a_result_are_deleted(tmp_path):
+    write_class_pages(tmp_path, heads_result("ada", RIGHT), heads_result("ben", RIGHT))
     folder = tmp_path / "students"
     (folder / "mine.html").write_text("<p>my own page</p>")
-    write_class_pages(tmp_path, heads_result("ada", GOOD))
+    write_class_pages(tmp_path, heads_result("ada", RIGHT))
     assert sorted(path.name for path in folder.iterdir()) == ["ada.html", "mine.html"]
 
 
-def test_pictures_are_below_their_attempt_and_on_no_other_page(tmp_path):
-    half = torch.eye(2) * 0.5
-    picture = compare_tables("weights, head 1", torch.eye(2), half, "query", "key", "weights")
-    other = CRASHED.model_copy(update={"id": "other"})
+def test_pictures_appear_only_below_their_attempt(tmp_path):
+    half_weights = torch.eye(2) * 0.5
+    picture = compare_tables(
+        "weights, head 1", torch.eye(2), half_weights, "query", "key", "weights"
+    )
+    other_exercise = CRASHED.model_copy(update={"id": "other"})
     drawn = {("ada", "heads", exercise_id): [picture] for exercise_id in ("dance", "gone")}
     write_class_pages(
-        tmp_path, heads_result("ada", BAD, other), heads_result("ben", BAD), drawn=drawn
+        tmp_path,
+        heads_result("ada", TWO_MISTAKES, other_exercise),
+        heads_result("ben", TWO_MISTAKES),
+        drawn=drawn,
     )
     names = ("students/ada.html", "students/ben.html", "index.html")
-    pages = [Seen(tmp_path / name) for name in names]
+    pages = [ParsedPage(tmp_path / name) for name in names]
     for page, count in zip(pages, (1, 0, 0), strict=True):
         assert [tag for tag, _ in page.elements].count("figure") == count
     text = pages[0].text

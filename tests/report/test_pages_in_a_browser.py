@@ -1,5 +1,5 @@
-"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a
-phone, at night, on paper.
+"""The HTML pages in a real browser: opened from disk, used with a keyboard, on a phone, in dark
+mode and in print.
 """
 
 from collections.abc import Callable
@@ -17,19 +17,21 @@ from manyheads.student.pictures import compare_tables
 from manyheads.submission.roster_and_times import Roster, Student
 from tests.axe import SCHEMES, accessibility_violations
 
-PHONE = 375
+PHONE_WIDTH = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 TAB, ENTER, RIGHT = ("Tab", 9), ("Enter", 13), ("ArrowRight", 39)
 
-OPENED = "document.querySelectorAll('details').forEach(e => { e.open = true })"
+OPEN_ALL_DETAILS = "document.querySelectorAll('details').forEach(e => { e.open = true })"
 
 
 @pytest.fixture(scope="module")
-def small(
+def small_class_pages(
     made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script,
-    one pictures, both decisions.
+    """Return the folder with the pages of 12 students, in which every outcome occurs.
+
+    The name of the first student is a script, and student0004 has pictures; both have adjusted
+    scores.
     """
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
@@ -37,16 +39,17 @@ def small(
         results[i] = add_adjustments(results[i])
     folder = tmp_path_factory.mktemp("small")
     scores = compare_tables("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
-    wide = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
+    controls = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
     drawn = {
-        ("student0004", "heads", exercise.id): [scores, wide] for exercise in results[4].exercises
+        ("student0004", "heads", exercise.id): [scores, controls]
+        for exercise in results[4].exercises
     }
     write_pages(ClassView(results), folder, drawn, [f"{SCRIPT} is not a result."])
     return folder
 
 
 def add_adjustments(result: Result) -> Result:
-    """Late, with an exercise that is excused by somebody whose comment is a script."""
+    """Return the result with a late penalty and an excused exercise, whose comment is a script."""
     late = Adjustment(
         rule="late", words="1 day after 18:00: 1 day late, −20% (20% a day)", before=50, after=40
     )
@@ -63,15 +66,15 @@ def add_adjustments(result: Result) -> Result:
 
 
 @pytest.fixture(scope="module")
-def big(
+def big_class_page(
     made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The class page of 1,000 students."""
+    """Return the path of the class page of 1,000 students."""
     return write_pages(ClassView(made_up_class(1000)), tmp_path_factory.mktemp("pages"))
 
 
 def pages_of(folder: Path) -> list[Path]:
-    """The class page, the page of the hostile name, and one of somebody with a crash."""
+    """Return the class page and the pages of two students: the hostile name and student0004."""
     names = (
         "index.html",
         f"students/{file_stems([SCRIPT])(SCRIPT)}.html",
@@ -80,8 +83,8 @@ def pages_of(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(browser, small):
-    for page in pages_of(small):
+def test_pages_load_nothing_else_and_run_no_script_of_a_student(browser, small_class_pages):
+    for page in pages_of(small_class_pages):
         browser.open(page)
         assert [url for url in browser.requests if not url.startswith("data:")] == [
             page.resolve().as_uri()
@@ -94,9 +97,9 @@ def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(browser,
         assert SCRIPT in browser.js("document.body.innerText")
 
 
-def test_even_a_script_that_got_into_a_page_would_not_run(browser, small, tmp_path):
+def test_an_injected_script_does_not_run(browser, small_class_pages, tmp_path):
     page = tmp_path / "page.html"
-    text = (small / "index.html").read_text(encoding="utf-8")
+    text = (small_class_pages / "index.html").read_text(encoding="utf-8")
     page.write_text(text.replace("<main", f"{SCRIPT}<main"), encoding="utf-8")
     browser.open(page)
     assert browser.js("document.querySelectorAll('script').length") == 2
@@ -104,8 +107,8 @@ def test_even_a_script_that_got_into_a_page_would_not_run(browser, small, tmp_pa
     assert [url for url in browser.requests if url.startswith("http")] == []
 
 
-def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(browser, small):
-    for page in pages_of(small):
+def test_pages_have_landmarks_ordered_headings_and_table_headers(browser, small_class_pages):
+    for page in pages_of(small_class_pages):
         browser.open(page)
         assert browser.js("document.documentElement.lang") == "en"
         assert browser.js(
@@ -121,9 +124,9 @@ def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(b
         )
 
 
-def test_colour_is_never_alone_in_the_grid(browser, small):
-    browser.open(small / "index.html")
-    browser.js(OPENED)
+def test_each_outcome_in_the_grid_has_a_sign_besides_its_colour(browser, small_class_pages):
+    browser.open(small_class_pages / "index.html")
+    browser.js(OPEN_ALL_DETAILS)
     cells = browser.js(
         "[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])"
     )
@@ -141,56 +144,56 @@ def test_colour_is_never_alone_in_the_grid(browser, small):
     }
 
 
-def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(browser, small):
-    browser.open(small / "index.html")
+def test_the_keyboard_reaches_all_controls_and_wide_tables(browser, small_class_pages):
+    browser.open(small_class_pages / "index.html")
     browser.press(*TAB)
     assert browser.js("document.activeElement.innerText") == "Skip to the content"
     assert browser.js("document.activeElement.getBoundingClientRect().left >= 0")
     browser.press(*ENTER)
     assert browser.js("location.hash") == "#main"
-    browser.js(OPENED)
+    browser.js(OPEN_ALL_DETAILS)
     reachable = (
         "[...document.querySelectorAll('.scroll, main :is(a, summary, button, input, select)')]"
     )
     reachable += ".filter(e => e.checkVisibility())"
-    wide = browser.js(f"{reachable}.length")
+    controls = browser.js(f"{reachable}.length")
     reached = set()
-    for _ in range(wide + 1):
+    for _ in range(controls + 1):
         browser.press(*TAB)
         reached.add(browser.js(f"{reachable}.indexOf(document.activeElement)"))
-    assert reached >= set(range(wide))
+    assert reached >= set(range(controls))
 
 
-SHOWN = (
+VISIBLE_NAMES = (
     "[...document.querySelectorAll('.scores tbody tr')].filter(e => "
     "e.checkVisibility()).map(e => e.cells[0].innerText)"
 )
-TYPED = (
+TYPE_INTO_FILTER = (
     "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); "
     "}})(document.querySelector('[data-filter={what}]'))"
 )
 
 
-def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
+def test_the_class_page_filters_by_section_or_name_and_sorts_columns(
     browser, made_up_class, tmp_path
 ):
     results = made_up_class(4)
     students = [Student(r.student, f"Person {n}", "ABAB"[n]) for n, r in enumerate(results)]
     page = write_pages(ClassView(results, ClassList(Roster(tuple(students)))), tmp_path)
-    browser.open(page, PHONE)
+    browser.open(page, PHONE_WIDTH)
     assert browser.complaints == []
     rows = [f"Person {n}\n{r.student}" for n, r in enumerate(results)]
-    assert browser.js(SHOWN) == rows
-    browser.js(TYPED.format(what="section", value="b"))
-    assert browser.js(SHOWN) == rows[1::2]
-    browser.js(TYPED.format(what="name", value="person 3"))
-    assert browser.js(SHOWN) == rows[3:]
-    # with the sums
+    assert browser.js(VISIBLE_NAMES) == rows
+    browser.js(TYPE_INTO_FILTER.format(what="section", value="b"))
+    assert browser.js(VISIBLE_NAMES) == rows[1::2]
+    browser.js(TYPE_INTO_FILTER.format(what="name", value="person 3"))
+    assert browser.js(VISIBLE_NAMES) == rows[3:]
+    # two rows for each of the 8 exercises: one student and the sums of the class
     assert (
         browser.js("[...document.querySelectorAll('.grid tbody tr:not([hidden])')].length") == 2 * 8
     )
     for filter_name in ("section", "name"):
-        browser.js(TYPED.format(what=filter_name, value=""))
+        browser.js(TYPE_INTO_FILTER.format(what=filter_name, value=""))
     browser.js("[...document.querySelectorAll('.sorted thead button')].at(-1).click()")
     totals = (
         "[...document.querySelectorAll('.scores tbody tr')].map(e => "
@@ -206,47 +209,49 @@ def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
     assert accessibility_violations(browser, SCHEMES[0]) == []
 
 
-def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small):
-    browser.open(small / "index.html", PHONE)
+def test_the_keyboard_scrolls_a_wide_table_and_opens_a_hint(browser, small_class_pages):
+    browser.open(small_class_pages / "index.html", PHONE_WIDTH)
     browser.js("document.querySelector('.scroll').focus()")
     browser.press_until(*RIGHT, "document.querySelector('.scroll').scrollLeft > 0")
-    browser.open(small / "students" / "student0004.html")
+    browser.open(small_class_pages / "students" / "student0004.html")
     browser.js("document.querySelector('.hint summary').focus()")
     assert not browser.js("document.querySelector('.hint p').checkVisibility()")
     browser.press(*ENTER)
     assert browser.js("document.querySelector('.hint').open")
 
 
-def test_navigation_is_one_row_on_a_phone_and_on_a_screen(browser, small):
+def test_navigation_fits_in_one_row_on_a_phone_and_on_a_screen(browser, small_class_pages):
     tops = (
         "[...document.querySelectorAll('nav')].map(nav => new Set([...nav.querySelectorAll('a')]"
         ".map(a => a.getBoundingClientRect().top)).size)"
     )
-    for page in pages_of(small):
-        for width in (PHONE, 1280):
+    for page in pages_of(small_class_pages):
+        for width in (PHONE_WIDTH, 1280):
             browser.open(page, width)
             assert browser.js(tops) == [1]
 
 
-def test_a_phone_never_scrolls_sideways_but_inside_a_wide_table(browser, small, big):
-    for page in [*pages_of(small), small / WITHOUT_NAMES, big]:
-        browser.open(page, PHONE, 700)
+def test_on_a_phone_only_wide_tables_scroll_sideways(browser, small_class_pages, big_class_page):
+    for page in [*pages_of(small_class_pages), small_class_pages / WITHOUT_NAMES, big_class_page]:
+        browser.open(page, PHONE_WIDTH, 700)
         browser.js(
             "document.querySelectorAll('details').forEach((e, i) => { if (i < 3) e.open = true })"
         )
         assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [
-            PHONE,
-            PHONE,
+            PHONE_WIDTH,
+            PHONE_WIDTH,
         ], page
-    wide = f"[...document.querySelectorAll('table')].filter(e => e.scrollWidth > {PHONE})"
-    assert browser.js(f"{wide}.length") > 0
+    wide_tables = (
+        f"[...document.querySelectorAll('table')].filter(e => e.scrollWidth > {PHONE_WIDTH})"
+    )
+    assert browser.js(f"{wide_tables}.length") > 0
     assert browser.js(
-        f"{wide}.every(e => (s => s && s.scrollWidth > s.clientWidth)(e.closest('.scroll')))"
+        f"{wide_tables}.every(e => (s => s && s.scrollWidth > s.clientWidth)(e.closest('.scroll')))"
     )
 
 
-def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small):
-    browser.open(small / "students" / "student0004.html")
+def test_pictures_have_names_and_fit_on_a_phone_a_screen_and_paper(browser, small_class_pages):
+    browser.open(small_class_pages / "students" / "student0004.html")
     nodes = browser.ask("Accessibility.getFullAXTree")["nodes"]
     named = [
         node["name"]["value"]
@@ -260,9 +265,14 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small):
         "document.body.innerText"
     )
     boxes = "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
-    for media, width, per_row in (("", PHONE, 1), ("", 390, 1), ("", 1280, 3), ("print", 640, 2)):
+    for media, width, per_row in (
+        ("", PHONE_WIDTH, 1),
+        ("", 390, 1),
+        ("", 1280, 3),
+        ("print", 640, 2),
+    ):
         browser.ask("Emulation.setEmulatedMedia", media=media)
-        browser.open(small / "students" / "student0004.html", width)
+        browser.open(small_class_pages / "students" / "student0004.html", width)
         assert browser.js(f"{boxes}.every(e => e.left >= 0 && e.right <= {width})")
         assert (
             browser.js(f"{boxes}.slice(0, 3).filter((e, i, all) => e.top === all[0].top).length")
@@ -271,19 +281,19 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small):
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_paper_shows_the_hints_and_no_navigation(browser, small):
+def test_print_shows_hints_and_hides_navigation(browser, small_class_pages):
     for media in ("print", "screen"):
         browser.ask("Emulation.setEmulatedMedia", media=media)
         for page, selector in (("students/student0004.html", ".hint p"), ("index.html", "nav")):
-            browser.open(small / page)
+            browser.open(small_class_pages / page)
             is_shown = browser.js(f"document.querySelector('{selector}').checkVisibility()")
             assert is_shown == ((media == "print") == (selector == ".hint p"))
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(browser, big):
-    assert big.stat().st_size < 3_000_000
-    browser.open(big)
+def test_a_class_of_1000_gets_a_small_page_with_valid_links(browser, big_class_page):
+    assert big_class_page.stat().st_size < 3_000_000
+    browser.open(big_class_page)
     assert browser.complaints == []
     assert "Submissions\n1000\n" in browser.js("document.querySelector('.cards').innerText")
     assert browser.js("document.querySelectorAll('.scores tbody tr').length") == 1000
@@ -293,21 +303,21 @@ def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(b
         "[...document.querySelectorAll('.scores a')].map(e => e.getAttribute('href'))"
     )
     assert len(set(links)) == 1000
-    assert all((big.parent / link).is_file() for link in links)
+    assert all((big_class_page.parent / link).is_file() for link in links)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_against_wcag(browser, small, scheme):
-    for page in [*pages_of(small), small / WITHOUT_NAMES]:
+@pytest.mark.parametrize("colour_scheme", SCHEMES)
+def test_pages_have_no_accessibility_violations(browser, small_class_pages, colour_scheme):
+    for page in [*pages_of(small_class_pages), small_class_pages / WITHOUT_NAMES]:
         browser.open(page)
-        browser.js(OPENED)
-        assert accessibility_violations(browser, scheme) == [], page
+        browser.js(OPEN_ALL_DETAILS)
+        assert accessibility_violations(browser, colour_scheme) == [], page
         paper = browser.js("getComputedStyle(document.body).backgroundColor")
-        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        assert (paper == "rgb(255, 255, 255)") == (colour_scheme == "light")
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_what_nobody_can_read(browser, tmp_path, scheme):
+@pytest.mark.parametrize("colour_scheme", SCHEMES)
+def test_axe_detects_text_with_too_little_contrast(browser, tmp_path, colour_scheme):
     page = tmp_path / "pale.html"
     page.write_text(
         "<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read "
@@ -316,5 +326,5 @@ def test_axe_finds_what_nobody_can_read(browser, tmp_path, scheme):
     browser.open(page)
     assert any(
         violation.startswith("color-contrast")
-        for violation in accessibility_violations(browser, scheme)
+        for violation in accessibility_violations(browser, colour_scheme)
     )

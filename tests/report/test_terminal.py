@@ -1,6 +1,4 @@
-"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how
-far they are.
-"""
+"""The text in a terminal or a notebook: reports of attempts, traces, progress, next commands."""
 
 import html
 import os
@@ -34,15 +32,18 @@ from tests.report.conftest import dance_exercise
 
 
 def report_of(result, width=100):
+    """Return the lines of the report of one exercise in a terminal of this width."""
     return make.printed_lines(exercise_report(result), width)
 
 
 def check_of_heads(id_, score=0, max_score=2, outcome="failed", evidence="", **fields):
+    """Return the result of a check; split and merge have a title that differs from the id."""
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
     return make.check(id_, score, max_score, outcome, title=title, evidence=evidence, **fields)
 
 
 def function(name, state, check="", evidence=""):
+    """Return the result of one function. check: the title of the check that shows it is wrong."""
     return FunctionResult(name=name, state=state, check=check, evidence=evidence)
 
 
@@ -79,17 +80,17 @@ ENDLESS = check_of_heads(
     evidence="It was still in the loop on line 62: does it end?",
     function="split",
 )
-RAISED = check_of_heads(
+UNWRITTEN_SPLIT = check_of_heads(
     "split", outcome="error", evidence="raised NotImplementedError", function="split_heads"
 )
-SPLIT = check_of_heads("split", evidence="head 0 differs", hint="not shown")
-FOUR = (
+FAILED_SPLIT = check_of_heads("split", evidence="head 0 differs", hint="not shown")
+FOUR_CHECKS = (
     check_of_heads("shape", 0, 1, evidence="raised NotImplementedError", function="attend"),
     check_of_heads("scales", evidence="too large", function="scores"),
     check_of_heads("shares", evidence="not 1", function="weights"),
     check_of_heads("simple", 1, 1),
 )
-OF_FOUR = (
+FOUR_FUNCTIONS = (
     function("simple", "right"),
     function("scores", "wrong", "scales", "too large"),
     function("weights", "wrong", "shares", "not 1"),
@@ -98,16 +99,16 @@ OF_FOUR = (
 
 
 @pytest.mark.parametrize(
-    ("attempt", "says"),
+    ("attempt", "report"),
     [
         pytest.param(
             dance_exercise(check_of_heads("split", 2), check_of_heads("merge", 4, 4)),
             "✓ dance 6 / 6",
-            id="one that passes is one line",
+            id="a full score is one line",
         ),
         pytest.param(
             dance_exercise(
-                SPLIT,
+                FAILED_SPLIT,
                 check_of_heads("merge", 0, 1, evidence="not shown"),
                 check_of_heads("shape", 3, 3),
                 named=(VIEW,),
@@ -117,39 +118,41 @@ OF_FOUR = (
                 "heads 0 / 2 | head 0 differs | hint: view never moves data. | is undone by merge "
                 "0 / 1 | 1 check passes 3 / 3"
             ),
-            id="check, evidence, misconception, hint, the rest",
+            id="misconception, failed checks, evidence, hint and passed checks",
         ),
         pytest.param(
-            dance_exercise(*FOUR, named=(SCALE, AXIS), functions=OF_FOUR),
+            dance_exercise(*FOUR_CHECKS, named=(SCALE, AXIS), functions=FOUR_FUNCTIONS),
             (
                 "✗ dance 1 / 6 | ✓ simple | ✗ scores: You did not scale. | scales 0 / 2 | too "
                 "large | hint: How large are they? | ✗ weights: You took the wrong axis. | shares "
                 "0 / 2 | not 1 | hint: Which sums to 1? | · attend: not written yet | 1 check "
                 "waits for what is not right or written yet 0 / 1 | 1 check passes 1 / 1"
             ),
-            id="by function, each with its own",
+            id="each function has its own misconception and hint",
         ),
         pytest.param(
-            dance_exercise(SPLIT),
+            dance_exercise(FAILED_SPLIT),
             "✗ dance 0 / 2 | splits channels into heads 0 / 2 | head 0 differs",
-            id="without a misconception no hint",
+            id="without a misconception there is no hint",
         ),
         pytest.param(
-            dance_exercise(SPLIT, named=(VIEW, ROOT)),
+            dance_exercise(FAILED_SPLIT, named=(VIEW, ROOT)),
             (
                 "✗ dance 0 / 2 | 2 mistakes: | 1. You viewed straight to (B, nh, T, hd). | 2. You "
                 "divided by hd. Or: You scaled twice. | splits channels into heads 0 / 2 | head 0 "
                 "differs | hint: view never moves data."
             ),
-            id="a pair with one hint and what is the same",
+            id="two misconceptions, one hint, an alternative",
         ),
         pytest.param(
-            dance_exercise(SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))),
+            dance_exercise(
+                FAILED_SPLIT, named=(KEYS, ROOT.model_copy(update={"alternative_titles": ()}))
+            ),
             (
                 "✗ dance 0 / 2 | 2 mistakes: | 1. You took the keys. | 2. You divided by hd. | "
                 "splits channels into heads 0 / 2 | head 0 differs | hint: view never moves data."
             ),
-            id="of two neither stands again as what the other may be",
+            id="an alternative that is the other misconception is left out",
         ),
         pytest.param(
             dance_exercise(
@@ -161,17 +164,17 @@ OF_FOUR = (
                 "✗ dance 0 / 2 | ✗ split: not right yet | splits channels into heads 0 / 2 | no "
                 "end | Also: You did not refuse 5 heads. That may not be the only mistake."
             ),
-            id="what runs on for ever is not headed by a mistake that does not",
+            id="a misconception that explains no timeout comes last",
         ),
         pytest.param(
             dance_exercise(
-                RAISED, named=(STUB,), functions=(function("split_heads", "unwritten"),)
+                UNWRITTEN_SPLIT, named=(STUB,), functions=(function("split_heads", "unwritten"),)
             ),
             (
                 "… dance 0 / 2 | · split_heads: not written yet | hint: Draw it first. | 1 check "
                 "waits for what is not right or written yet 0 / 2"
             ),
-            id="where nothing is written nothing is called wrong",
+            id="an unwritten function is not called wrong",
         ),
         pytest.param(
             dance_exercise(
@@ -179,7 +182,7 @@ OF_FOUR = (
                 functions=(function("a", "right"), function("b", "unwritten")),
             ),
             "… dance 2 / 2 | ✓ a | · b: not written yet | 1 check passes 2 / 2",
-            id="what is not written keeps it from being done",
+            id="with an unwritten function the exercise is not done",
         ),
         pytest.param(
             dance_exercise(
@@ -189,7 +192,7 @@ OF_FOUR = (
                 unseen_checks=("drops weights",),
             ),
             "✓ dance 2 / 2.25",
-            id="what only grading sees is not said under every answer",
+            id="hidden checks are not mentioned",
         ),
         pytest.param(
             dance_exercise(
@@ -199,26 +202,26 @@ OF_FOUR = (
                 )
             ),
             "✗ dance 0 / 2 | It raised SyntaxError. | 4 checks fail here 0 / 2",
-            id="what could not begin is one line",
+            id="checks with the same evidence are one line",
         ),
         pytest.param(
             dance_exercise(
                 *(check_of_heads(f"c{i}", 0, 0.5, "failed", f"{i % 2} differ") for i in range(4))
             ),
             "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks fail here 0 / 1.5",
-            id="checks that saw other things are folded",
+            id="further failed checks are counted",
         ),
     ],
 )
-def test_an_attempt_is_told(attempt, says):
-    assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
+def test_the_report_of_an_attempt_has_this_text(attempt, report):
+    assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == report
 
 
-def test_evidence_stands_deeper_and_points_at_the_right():
-    lines = report_of(dance_exercise(SPLIT, check_of_heads("shape", 3, 3), named=(VIEW,)))
+def test_evidence_is_indented_and_points_are_right_aligned():
+    lines = report_of(dance_exercise(FAILED_SPLIT, check_of_heads("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
-    assert attempt_words(dance_exercise(SPLIT)).next_command == "course trace dance"
+    assert attempt_words(dance_exercise(FAILED_SPLIT)).next_command == "course trace dance"
 
 
 @pytest.mark.parametrize(
@@ -230,13 +233,13 @@ def test_evidence_stands_deeper_and_points_at_the_right():
     ],
     ids=["one line", "two lines", "a line of a cell"],
 )
-def test_the_misconception_has_the_wrong_line_and_no_edit(lines, location):
-    report = report_of(dance_exercise(SPLIT, named=(VIEW,), lines=tuple(lines)))
+def test_the_report_names_the_wrong_line_but_not_the_edit(lines, location):
+    report = report_of(dance_exercise(FAILED_SPLIT, named=(VIEW,), lines=tuple(lines)))
     assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({location})."
-    assert "→" not in "".join(report)
+    assert "→" not in "".join(report)  # the sign of an edit, which would give the answer away
 
 
-def test_a_text_like_markup_is_shown_unchanged():
+def test_text_that_looks_like_markup_is_shown_unchanged():
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = (Diagnosed(id="x", title=markup, hint=markup),)
     report = report_of(dance_exercise(check_of_heads(markup, evidence=markup), named=named))
@@ -244,7 +247,7 @@ def test_a_text_like_markup_is_shown_unchanged():
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
-def test_points_stand_in_one_column_however_narrow_the_terminal(width):
+def test_points_are_in_one_column_at_every_terminal_width(width):
     long = check_of_heads("is right with as many channels out as in, a full context", 0, 0.25)
     lines = [
         line
@@ -257,7 +260,10 @@ def test_points_stand_in_one_column_however_narrow_the_terminal(width):
 
 
 def course_with(*changes: dict[str, object], assignment: str = "A") -> Course:
-    """A course with an exercise for each of these."""
+    """Return a course with one exercise for each of these changes of a default exercise.
+
+    assignment: the title of its only assignment.
+    """
     rows = [
         {"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **change}
         for n, change in enumerate(changes)
@@ -272,25 +278,31 @@ SCORES, MASK, HEADS_ROW = course_with(
     {"title": "Heads", "points": 6},
     assignment="Heads",
 ).exercises
-(TAIL,) = course_with({"title": "A tail", "points": 6}, assignment="Tails").exercises
-MASKED, LEFT = make.check("masks", 1), make.check("gives no NaN")
-MASKS = [(check.id, check.title) for check in (MASKED, LEFT)]
+(TAIL_ROW,) = course_with({"title": "A tail", "points": 6}, assignment="Tails").exercises
+MASK_PASSED, NAN_FAILED = make.check("masks", 1), make.check("gives no NaN")
+MASK_CHECK_TITLES = [(check.id, check.title) for check in (MASK_PASSED, NAN_FAILED)]
 
 
-def started(**changes):
-    return Rung(MASK, MASKS, make.exercise("e1", MASKED, LEFT, **{"score": 1.5, **changes}))
+def mask_rung(**changes):
+    """Return the row of the exercise "The mask", with one of two checks passed."""
+    return Rung(
+        MASK,
+        MASK_CHECK_TITLES,
+        make.exercise("e1", MASK_PASSED, NAN_FAILED, **{"score": 1.5, **changes}),
+    )
 
 
-DONE = Rung(SCORES, [("scales", "scales")], make.exercise("e0", make.check("scales", 5, 5)))
-STARTED, UNTOUCHED = started(), Rung(HEADS_ROW, [("splits", "splits")])
+DONE_RUNG = Rung(SCORES, [("scales", "scales")], make.exercise("e0", make.check("scales", 5, 5)))
+STARTED_RUNG, UNTOUCHED_RUNG = mask_rung(), Rung(HEADS_ROW, [("splits", "splits")])
 
 
-def ladder_text(*rungs, width=80):
+def progress_lines(*rungs, width=80):
+    """Return the lines of `course status` for exercises in these states."""
     return make.printed_lines(ladder(rungs), width)
 
 
-def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done():
-    assert ladder_text(DONE, STARTED, UNTOUCHED) == [
+def test_status_lists_exercises_and_the_checks_of_the_first_unfinished_one():
+    assert progress_lines(DONE_RUNG, STARTED_RUNG, UNTOUCHED_RUNG) == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
         "…  02 The mask  1.5 / 4  1 of 2 checks",
@@ -303,8 +315,8 @@ def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done():
     ]
 
 
-def test_each_assignment_has_its_own_list_below_its_title():
-    assert ladder_text(DONE, STARTED, Rung(TAIL, []))[:6] == [
+def test_status_lists_the_exercises_of_each_assignment_below_its_title():
+    assert progress_lines(DONE_RUNG, STARTED_RUNG, Rung(TAIL_ROW, []))[:6] == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
         "…  02 The mask  1.5 / 4  1 of 2 checks",
@@ -314,15 +326,17 @@ def test_each_assignment_has_its_own_list_below_its_title():
     ]
 
 
-def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is():
-    assert "?  03 Heads  – / 6  missing" in ladder_text(UNTOUCHED._replace(is_missing=True))
-    of_all = "1 of 1 done, 5 of 5 points by the visible checks"
-    assert ladder_text(DONE) == ["Heads", "✓  01 Scores  5 / 5  done", of_all]
+def test_status_marks_missing_files_and_omits_the_checklist_when_all_is_done():
+    assert "?  03 Heads  – / 6  missing" in progress_lines(UNTOUCHED_RUNG._replace(is_missing=True))
+    total_line = "1 of 1 done, 5 of 5 points by the visible checks"
+    assert progress_lines(DONE_RUNG) == ["Heads", "✓  01 Scores  5 / 5  done", total_line]
 
 
-def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself():
-    long = STARTED._replace(check_titles=[("past", "lets every token see itself and the past")])
-    assert ladder_text(DONE, long, width=40) == [
+def test_status_wraps_long_lines_in_a_narrow_terminal():
+    long = STARTED_RUNG._replace(
+        check_titles=[("past", "lets every token see itself and the past")]
+    )
+    assert progress_lines(DONE_RUNG, long, width=40) == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
         "…  02 The mask  1.5 / 4  0 of 1 checks",
@@ -335,8 +349,8 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
     ]
 
 
-def test_points_that_only_grading_can_give_are_no_promise():
-    lines = ladder_text(DONE, started(unseen=0.5))
+def test_status_says_how_many_points_only_hidden_checks_can_give():
+    lines = progress_lines(DONE_RUNG, mask_rung(unseen=0.5))
     assert lines[2:4] == [
         "…  02 The mask  1.5 / 4  1 of 2 checks",
         "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of",
@@ -346,7 +360,7 @@ def test_points_that_only_grading_can_give_are_no_promise():
 TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
 
 
-def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that():
+def test_a_finished_exercise_shows_its_reason_and_training_if_the_course_has_them():
     plain, with_reason, trained = course_with(
         {}, {"why": "Rows sum to 1."}, {"train": TRAIN}
     ).exercises
@@ -359,47 +373,53 @@ def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that(
 @pytest.mark.parametrize(
     ("finished", "after", "next_id"), [("e1 e2", 1, "e3"), ("e1 e2 e3", 3, "e0")]
 )
-def test_the_next_exercise_is_the_first_below_that_is_not_done(finished, after, next_id):
+def test_the_next_exercise_is_the_first_unfinished_one_after_this(finished, after, next_id):
     course = course_with({}, {}, {}, {})
     done = {exercise for exercise in course.exercises if exercise.id in finished.split()}
     next_step = going_on(course, done, course.exercises[after])
     assert next_step.endswith(f"{next_id}.py, then: course check {next_id}")
 
 
-def test_after_the_last_exercise_all_is_done():
+def test_after_the_last_unfinished_exercise_the_course_is_done():
     course = course_with({}, {})
     assert going_on(course, {*course.exercises}, after=course.exercises[0]) == "All done."
 
 
-VIEWED = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
-TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
+VIEW_OPERATION = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
+TRANSPOSE_OPERATION = Operation(
+    "transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous"
+)
 
 
 def trace_lines(explained):
+    """Return the lines that `course trace` prints for this call."""
     return make.printed_lines(trace_report(explained), soft_wrap=True, color_system=None)
 
 
-def test_the_usual_lines_and_the_legend_fit_into_80_columns():
-    turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
-    explanation = explained_call(traced_line("k.transpose(-2, -1)", VIEWED, turn, number="134"))
+def test_typical_trace_lines_and_the_legend_fit_into_80_columns():
+    transpose = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
+    explanation = explained_call(
+        traced_line("k.transpose(-2, -1)", VIEW_OPERATION, transpose, number="134")
+    )
     assert max(map(len, [*trace_lines(explanation), LEGEND])) <= 80
 
 
 def explained_call(*entries, sizes="", **fields):
-    """A call of f."""
+    """Return a traced call f(x) with these lines. sizes: the sizes of named axes as text."""
     return Explained("f(x)", sizes, entries, **fields)
 
 
 def traced_line(code, *operations, depth=0, number="4", **fields):
+    """Return a source line with its tensor operations. depth: 1 in a function that is called."""
     return TraceLine(depth, number, code, operations, **fields)
 
 
-READ = Operation(
+SLICED_READ = Operation(
     "index", "(B, T, C)", "(B, T, hd)", "view", slices="axis 2, round by round: 0–1, 2–3"
 )
-RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
+FAILED_VIEW = Operation("view", "(B, T, nh, hd)", "", raised=True)
 CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
-ODD = Operation(
+SUSPICIOUS_VIEW = Operation(
     "view",
     "(B, T, C)",
     "(B, nh, T, hd)",
@@ -408,7 +428,7 @@ ODD = Operation(
     crop=CROP,
     full_shape=(1, 2, 5, 2),
 )
-STRAYED = OriginTable(
+WRONG_ORIGINS = OriginTable(
     "head 0",
     (OriginRow("token 0", [0, 1], [0, 1]), OriginRow("token 1", [2, -1], [100, 101])),
     "by its address in x",
@@ -417,12 +437,12 @@ STRAYED = OriginTable(
 
 
 @pytest.mark.parametrize(
-    ("told", "lines"),
+    ("call", "lines"),
     [
         pytest.param(
             explained_call(
-                traced_line("x = x.view(B, T, n_head, -1)", VIEWED, number="9"),
-                traced_line("return x.transpose(1, 2)", TURN, number="10"),
+                traced_line("x = x.view(B, T, n_head, -1)", VIEW_OPERATION, number="9"),
+                traced_line("return x.transpose(1, 2)", TRANSPOSE_OPERATION, number="10"),
                 sizes="B = 2, T = 5",
                 returned="returns (B, nh, T, hd): the right numbers",
                 is_right=True,
@@ -435,21 +455,21 @@ STRAYED = OriginTable(
                 "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
                 "  ✓ returns (B, nh, T, hd): the right numbers",
             ],
-            id="a line, its operations and the verdict",
+            id="lines, operations and the verdict",
         ),
         pytest.param(
-            explained_call(traced_line("q = x[..., at]", READ)),
+            explained_call(traced_line("q = x[..., at]", SLICED_READ)),
             [
                 "  4  q = x[..., at]",
                 "       index         (B, T, C) → (B, T, hd)              view",
                 "         axis 2, round by round: 0–1, 2–3",
             ],
-            id="what each round reads",
+            id="slices that each loop iteration reads",
         ),
         pytest.param(
             explained_call(
                 traced_line("y = half(x)", number="9"),
-                traced_line("return x / 2", VIEWED, depth=1),
+                traced_line("return x / 2", VIEW_OPERATION, depth=1),
                 Repeated(1, "4", "4", 7, False),
                 dropped=3,
             ),
@@ -460,21 +480,21 @@ STRAYED = OriginTable(
                 "       … 7 more like this, with other shapes (line 4)",
                 "  … and 3 more operations",
             ],
-            id="helpers stand deeper and rounds are counted",
+            id="helpers are indented and loop iterations counted",
         ),
         pytest.param(
             explained_call(
-                traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."
+                traced_line("y.view(B, T, C)", FAILED_VIEW), raised="It raised RuntimeError."
             ),
             [
                 "  4  y.view(B, T, C)",
                 "       ✗ view        (B, T, nh, hd)",
                 "  ✗ It raised RuntimeError.",
             ],
-            id="an error is marked where it happened and told below",
+            id="an exception is marked at its operation",
         ),
         pytest.param(
-            explained_call(traced_line("x.view()", ODD)),
+            explained_call(traced_line("x.view()", SUSPICIOUS_VIEW)),
             [
                 "  4  x.view()",
                 "       view          (B, T, C) → (B, nh, T, hd)          view",
@@ -484,7 +504,7 @@ STRAYED = OriginTable(
                 "          1.00 -2.25",
                 "         …",
             ],
-            id="what is odd and the numbers stand below the operation",
+            id="a warning and numbers below the operation",
         ),
         pytest.param(
             explained_call(traced_line("x.view()", proved=True)),
@@ -492,7 +512,7 @@ STRAYED = OriginTable(
             id="a line that is proved to be wrong",
         ),
         pytest.param(
-            explained_call(tables=(STRAYED,)),
+            explained_call(tables=(WRONG_ORIGINS,)),
             [
                 "  by its address in x",
                 "  head 0   yours       should be",
@@ -500,25 +520,25 @@ STRAYED = OriginTable(
                 "  token 1    2   ?  ✗  100 101",
                 "  … and 2 more heads",
             ],
-            id="numbers that strayed beside those that should be there",
+            id="wrong numbers beside the expected ones",
         ),
         pytest.param(
             explained_call(tables=(OriginTable("", (OriginRow("token 0", [0, 1], [0, 1]),)),)),
             ["  token 0  0 1"],
-            id="nothing strayed",
+            id="all numbers are right",
         ),
         pytest.param(
             explained_call(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
             ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"],
-            id="a student's text is text",
+            id="markup in a student's code is not interpreted",
         ),
     ],
 )
-def test_a_call_is_told(told, lines):
-    assert trace_lines(told) == ["f(x)", *lines]
+def test_the_trace_of_a_call_has_these_lines(call, lines):
+    assert trace_lines(call) == ["f(x)", *lines]
 
 
-def test_of_a_wide_table_the_part_that_is_wrong_is_shown():
+def test_a_wide_trace_table_shows_the_columns_that_are_wrong():
     table = OriginTable("", (OriginRow("token 0", [*range(38), 5, 39], [*range(40)]),))
     *_, row = trace_lines(explained_call(tables=(table,)))
     assert " 37  5 39  ✗ " in row
@@ -533,7 +553,7 @@ def test_of_a_wide_table_the_part_that_is_wrong_is_shown():
         pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
     ],
 )
-def test_numbers_are_as_short_as_they_can_be(crop, lines):
+def test_traced_numbers_are_printed_as_short_as_possible(crop, lines):
     assert crop_lines(crop, tuple(crop.shape)) == lines
 
 
@@ -545,27 +565,28 @@ WRONG = Diagnosed(
 )
 
 
-def folded_and_visible(text):
-    """Return the text that is folded away, and the rest."""
-    folded = "".join(re.findall(r"<details.*?</details>", text))
+def collapsed_and_visible_text(text):
+    """Return the text inside collapsed <details> elements, and the rest of the text."""
+    collapsed = "".join(re.findall(r"<details.*?</details>", text))
     visible = re.sub(r"<details.*?</details>", "", text)
-    return [html.unescape(re.sub(r"<[^>]+>", "", part)) for part in (folded, visible)]
+    return [html.unescape(re.sub(r"<[^>]+>", "", part)) for part in (collapsed, visible)]
 
 
 def reshape_result(*diagnosis, **fields):
+    """Return a result with the failed CHECK and these misconceptions."""
     return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis, **fields)
 
 
-def test_a_hint_is_folded_away_and_nothing_is_markup():
+def test_a_notebook_report_collapses_hints_and_escapes_markup():
     view = combine_views(report_view(reshape_result(WRONG)))
     assert set(re.findall(r"<(\w+)", view.html)) == {"div", "pre", "span", "details", "summary"}
-    folded, visible = folded_and_visible(view.html)
-    assert folded == "hintview <never> moves"
+    collapsed, visible = collapsed_and_visible_text(view.html)
+    assert collapsed == "hintview <never> moves"
     assert view.html.index("You viewed straight.") < view.html.index("<details")
     assert "splits <b>channels</b>" in visible
     assert "a & b" in visible
-    assert "moves" not in visible
-    lines = view.text.splitlines()  # for a terminal
+    assert "moves" not in visible  # a word of the hint
+    lines = view.text.splitlines()  # the same report as plain text, for a terminal
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
 
@@ -574,7 +595,7 @@ def test_without_a_misconception_there_is_no_hint():
     assert "<details" not in report_view(reshape_result()).html
 
 
-def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more():
+def test_a_list_item_is_indented_also_where_its_text_repeats_itself():
     words = "one two three four five six seven"
     assert make.printed_lines(Hanging("✗ ", f"{words}\n{words}"), 22) == [
         "✗ one two three four",
@@ -584,33 +605,39 @@ def test_a_line_of_a_list_hangs_also_if_it_is_the_first_line_once_more():
     ]
 
 
-def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not():
+def test_a_notebook_wraps_long_sentences_but_not_reports():
     long = "word " * 60
     assert "white-space:pre-wrap" in combine_views(Text(long)).html
     assert "white-space:pre-wrap" not in combine_views(Group(Text("a"))).html
     assert combine_views(Text(long)).text == long.strip()
 
 
-def test_a_hint_names_its_function_and_stands_below_it():
+def test_each_hint_names_its_function_and_follows_its_misconception():
     names = ("split", "merge")
     functions = tuple(function(name, "wrong", CHECK.title) for name in names)
     named = (WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in names)
     view = report_view(reshape_result(*named, functions=functions))
-    assert folded_and_visible(view.html)[0] == "hint for splitsee splithint for mergesee merge"
+    assert (
+        collapsed_and_visible_text(view.html)[0] == "hint for splitsee splithint for mergesee merge"
+    )
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
     assert sorted(order, key=view.html.index) == order
 
 
-BY_HAND = "Fill it.\nNext: course check scores"
+ACTION_THEN_COMMAND = "Fill it.\nNext: course check scores"
 
 
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
         pytest.param(
-            "Next: fill it, then: course check scores", BY_HAND, id="a step by hand before it"
+            "Next: fill it, then: course check scores",
+            ACTION_THEN_COMMAND,
+            id="a step by hand before it",
         ),
-        pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
+        pytest.param(
+            "Next: fill it, then course check scores", ACTION_THEN_COMMAND, id="without a colon"
+        ),
         pytest.param(
             "It is wrong. Next: course hint scores",
             "It is wrong.\nNext: course hint scores",
@@ -626,7 +653,7 @@ BY_HAND = "Fill it.\nNext: course check scores"
         pytest.param("Nothing.", "Nothing.", id="nothing"),
     ],
 )
-def test_the_next_command_is_alone_on_the_last_line(message, shown):
+def test_the_next_command_gets_a_line_of_its_own(message, shown):
     assert next_alone(message) == shown
 
 
@@ -634,12 +661,14 @@ BIN = Path(sys.executable).parent
 
 
 @pytest.mark.parametrize("is_activated", [False, True])
-def test_the_next_command_can_be_copied(tmp_path, is_activated):
-    """It has the path of the command if the shell does not find it, on both streams."""
+def test_the_printed_next_command_can_be_run_as_it_is(tmp_path, is_activated):
+    """If the shell would not find `course`, the command is printed with its path, both on
+    standard output and on standard error.
+    """
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "course").write_text("#!/bin/sh\nexit 9\n")
-    (folder / "course").chmod(0o755)  # another command
+    (folder / "course").chmod(0o755)  # another command with the same name
     path = os.pathsep.join([str(BIN if is_activated else folder), "/usr/bin", "/bin"])
     name = "course" if is_activated else str(BIN / "course")
 
