@@ -39,10 +39,9 @@ def small_class_pages(
         results[i] = add_adjustments(results[i])
     folder = tmp_path_factory.mktemp("small")
     scores = compare_tables("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
-    controls = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
+    output = compare_tables("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
     drawn = {
-        ("student0004", "heads", exercise.id): [scores, controls]
-        for exercise in results[4].exercises
+        ("student0004", "heads", exercise.id): [scores, output] for exercise in results[4].exercises
     }
     write_pages(ClassView(results), folder, drawn, [f"{SCRIPT} is not a result."])
     return folder

@@ -1,4 +1,4 @@
-"""Tests of submissions share archives as platforms build them, and the real course."""
+"""Shared helpers: downloads as each platform builds them, and fixtures that collect them."""
 
 import io
 import stat
@@ -21,7 +21,7 @@ DANCE = "def split_heads(x, n_head):\n    return x\n"
 GOOD, PLACED = f"a_1_2_{FILE}", f"a_1/{DANCED}"
 Path_ = Callable[[int, str, str], str]
 
-# Where a platform puts a file of somebody: by a number, a login, and a name.
+# For each platform, the path of a student's file in a download, from number, login and name.
 PLATFORMS: dict[str, Path_] = {
     "Canvas": lambda i, login, name: f"{name.replace(' ', '').lower()}_{i}_{900 + i}_{FILE}",
     "Moodle": lambda i, login, name: f"{name}_{i}_assignsubmission_file_/{FILE}",
@@ -48,7 +48,10 @@ CLASS = Roster(tuple(Student(id_, name, login=login, github=login) for id_, name
 def platform_download(
     platform: str, *people: tuple[int, str, str], **extra_files: str | bytes
 ) -> dict[str, str | bytes]:
-    """What a platform gives of people; each file says whose it is."""
+    """Return the files in a download of this platform; each file ends with its owner's number.
+
+    people: the number, login and name of each student.
+    """
     files: dict[str, str | bytes] = {
         PLATFORMS[platform](*person): f"{DANCE}# {person[0]}" for person in people
     }
@@ -62,7 +65,7 @@ def platform_download(
 
 
 def listed(text: str) -> list[str]:
-    """Return the names of a text with | between them.
+    """Split a text at | into file names.
 
     A * stands for the exercise's file, ** for the assignment's folder and that file.
     """
@@ -71,7 +74,7 @@ def listed(text: str) -> list[str]:
 
 
 class Member(NamedTuple):
-    """A member of an archive. type: one of tar's, of which a zip can have four."""
+    """A member of an archive. type: a type of tar members; zip_bytes supports ZIP_MODES only."""
 
     name: str
     content: str | bytes = DANCE
@@ -89,12 +92,12 @@ ZIP_MODES = {
 
 
 def members_of(files: Files) -> Iterable[Member]:
-    """The members of an archive with these files."""
+    """Return the members of an archive with these files."""
     return starmap(Member, files.items()) if isinstance(files, Mapping) else files
 
 
 def zip_bytes(files: Files, year: int = 2026) -> bytes:
-    """A zip archive with these files."""
+    """Return a zip archive with these files, written in this year."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for member in members_of(files):
@@ -105,7 +108,7 @@ def zip_bytes(files: Files, year: int = 2026) -> bytes:
 
 
 def tar_bytes(files: Files, mode: str = "w:gz", **pax_headers: str) -> bytes:
-    """A tar archive with these files; a link leads to /etc/passwd."""
+    """Return a tar archive with these files; links point to /etc/passwd."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
         for name, content, member_type, _ in members_of(files):
@@ -119,7 +122,10 @@ def tar_bytes(files: Files, mode: str = "w:gz", **pax_headers: str) -> bytes:
 
 @pytest.fixture
 def write_zip(tmp_path: Path) -> Callable[..., Path]:
-    """Write an archive; a list of names stands for files that begin the reshape dance."""
+    """Return a function that writes an archive and returns its path.
+
+    If files is a list of names, each file contains DANCE, a solution of `reshape_dance`.
+    """
 
     def write(
         files: Files | list[str] | bytes, name: str = "download.zip", year: int = 2026
@@ -135,13 +141,13 @@ def write_zip(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def out_folder(tmp_path: Path) -> Path:
-    """The folder that is filled."""
+    """Return the folder that `course collect` writes to."""
     return tmp_path / "submitted"
 
 
 @pytest.fixture
 def collect_files(real_course: Course, out_folder: Path) -> Callable[..., Collected]:
-    """Collect downloads."""
+    """Return a function that collects downloads of the real course into out_folder."""
 
     def collect_them(*downloads: Path, roster: Roster | None = None, **options: Any) -> Collected:
         return collect(real_course, downloads, out_folder, roster, **options)
@@ -153,13 +159,13 @@ def collect_files(real_course: Course, out_folder: Path) -> Callable[..., Collec
 def collect_zip(
     collect_files: Callable[..., Collected], write_zip: Callable[..., Path]
 ) -> Callable[..., Collected]:
-    """Collect an archive of these files."""
+    """Return a function that collects one zip archive with the given files."""
     return lambda files, **options: collect_files(write_zip(files), **options)
 
 
 @pytest.fixture
 def there(out_folder: Path) -> Callable[[], list[str]]:
-    """The files that were laid out."""
+    """Return a function that lists the collected files in out_folder."""
     return lambda: sorted(
         str(path.relative_to(out_folder))
         for path in out_folder.rglob("*")

@@ -1,4 +1,4 @@
-"""No archive of a student writes outside OUT or takes much memory, and a refusal has a sentence."""
+"""Archives: hostile and damaged members are refused with a message, and limits hold."""
 
 import os
 import struct
@@ -13,7 +13,7 @@ from tests.make import cases
 
 from .conftest import DANCE, GOOD, PLACED, Member, tar_bytes, zip_bytes
 
-BOTH = pytest.mark.parametrize("pack", [zip_bytes, tar_bytes])
+BOTH_FORMATS = pytest.mark.parametrize("pack", [zip_bytes, tar_bytes])
 BAD_NAMES = {
     "../b_1_2_04_reshape_dance.py": "leads out of the archive",
     "x/../../b_1_2_04_reshape_dance.py": "leads out of the archive",
@@ -48,7 +48,7 @@ REFUSED = {
 
 
 @cases(("pack", "member", "reason"), REFUSED)
-def test_a_hostile_member_is_refused_and_the_others_are_taken(
+def test_a_hostile_member_is_refused_and_other_members_are_collected(
     collect_files, write_zip, tmp_path, there, pack, member, reason
 ):
     download = write_zip(pack([Member(GOOD), member]))
@@ -70,13 +70,13 @@ def test_an_encrypted_member_is_refused(collect_zip, there):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_of_equal_names_the_last_counts(collect_zip, out_folder):
+def test_the_last_member_with_the_same_name_counts(collect_zip, out_folder):
     collected = collect_zip([Member(GOOD, f"{DANCE}# first"), Member(GOOD, f"{DANCE}# last")])
     assert "stands in the archive once more, and the last one counts" in collected.not_taken[0]
     assert (out_folder / PLACED).read_text().endswith("last")
 
 
-def test_names_that_differ_in_their_unicode_form_are_one(collect_zip, there):
+def test_names_that_differ_only_in_unicode_form_are_one_student(collect_zip, there):
     exercises = ["Zoe\u0308/04_reshape_dance.py", "Zo\u00eb/05_weight_split.py"]
     collect_zip([*exercises, "x/04_reshape_dance.py"])
     assert {path.split("/")[0] for path in there()} == {"Zo\u00eb", "x"}
@@ -86,24 +86,23 @@ ODD_NAMES = "=1+2|+1|-rf|@x|\uff1dcmd|report|[bold]x|%s|O'Brien; rm -rf ~|ab::c|
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(collect_zip, there, name):
+def test_an_unusual_name_becomes_a_folder_or_is_refused(collect_zip, there, name):
     collected = collect_zip([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"])
     students = {path.split("/")[0] for path in there()}
-    assert name.replace(":", "_") in students or "cannot be a folder's" in collected.not_taken[0]
+    if name.replace(":", "_") not in students:
+        assert "cannot be a folder's" in collected.not_taken[0]
     assert "x" in students
 
 
 @pytest.mark.parametrize(("name", "code"), [("Zß", "utf-8"), ("Jörg Müßig", "cp437")])
-def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
-    collect_zip, there, name, code
-):
+def test_names_without_a_utf8_flag_are_decoded_as_utf8_or_cp437(collect_zip, there, name, code):
     placeholder = "X" * len(name.encode(code))
     data = zip_bytes({f"{placeholder}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
     collect_zip(data.replace(placeholder.encode(), name.encode(code)))
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = IntakeLimits(attempt=10_000, size=50_000, members=20)
+SMALL_LIMITS = IntakeLimits(attempt=10_000, size=50_000, members=20)
 TOO_MANY = "not opened: it has more files than are read here"
 EXERCISES = {f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}
 
@@ -129,33 +128,35 @@ EXERCISES = {f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}
         "empty": (b"", "damaged, or neither zip nor tar"),
     },
 )
-def test_a_students_archive_that_is_too_much_is_not_opened(
+def test_a_students_archive_beyond_the_limits_is_not_opened(
     collect_files, write_zip, out_folder, there, inner, reason
 ):
     download = write_zip({GOOD: DANCE, "b_1_3_work.zip": inner})
-    (message,) = collect_files(download, limits=SMALL).not_taken
+    (message,) = collect_files(download, limits=SMALL_LIMITS).not_taken
     assert reason in message
     assert there() == [PLACED]
-    assert list(read_journal(out_folder).not_readable) == ["b_1"], "it is no 0"
+    assert list(read_journal(out_folder).not_readable) == ["b_1"], "the student would get 0 points"
 
 
 @pytest.mark.parametrize(
     "environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"]
 )
-def test_a_virtual_environment_counts_for_no_limit(collect_files, write_zip, there, environment):
+def test_files_of_a_virtual_environment_do_not_count_for_limits(
+    collect_files, write_zip, there, environment
+):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({"work/exercises/04_reshape_dance.py": DANCE, **modules})
     download = write_zip({"b_1_3_work.zip": work, GOOD: DANCE})
-    assert collect_files(download, limits=SMALL).not_taken == []
+    assert collect_files(download, limits=SMALL_LIMITS).not_taken == []
     assert there() == [PLACED, PLACED.replace("a", "b", 1)]
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_whoever_handed_in_what_an_editor_left_alone_is_named(
+def test_a_student_with_only_an_editors_backup_is_reported(
     collect_files, write_zip, tmp_path, there, is_zip
 ):
-    left = "ben/.ipynb_checkpoints/04_reshape_dance-checkpoint.ipynb"
-    download = write_zip({"ada/04_reshape_dance.py": DANCE, left: "{}"})
+    backup = "ben/.ipynb_checkpoints/04_reshape_dance-checkpoint.ipynb"
+    download = write_zip({"ada/04_reshape_dance.py": DANCE, backup: "{}"})
     if not is_zip:
         zipfile.ZipFile(download).extractall(tmp_path / "class")
         download = tmp_path / "class"
@@ -164,7 +165,7 @@ def test_whoever_handed_in_what_an_editor_left_alone_is_named(
 
 
 @pytest.mark.parametrize("name", ["late.zip", "late.tgz"])
-def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
+def test_a_damaged_archive_does_not_change_how_others_are_read(
     collect_files, write_zip, there, name
 ):
     damaged = write_zip(b"PKbroken", name)
@@ -172,11 +173,13 @@ def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(
     assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
 
 
-def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(collect_zip, there):
-    two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
+def test_many_archives_of_one_student_do_not_use_up_the_limits(collect_zip, there):
+    two_files = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
     members = zip_bytes({f"{i}.txt": "" for i in range(9)})
-    many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
-    collected = collect_zip({**many, GOOD: DANCE}, limits=SMALL)
+    many = {
+        f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two_files] * 8 + [members] * 8)
+    }
+    collected = collect_zip({**many, GOOD: DANCE}, limits=SMALL_LIMITS)
     assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(
         collected.not_taken
     )
@@ -191,7 +194,7 @@ def test_a_damaged_member_is_refused(collect_zip, offset):
 
 
 @pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
-def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
+def test_a_tar_with_an_invalid_time_is_the_same_file_in_the_next_run(
     collect_files, write_zip, there, mtime
 ):
     download = write_zip(tar_bytes([Member(GOOD)], "w", mtime=mtime))
@@ -213,9 +216,9 @@ def test_tar_archives_are_read(collect_files, write_zip, there, suffix, mode):
     assert there() == [PLACED]
 
 
-def test_a_tar_that_leads_back_to_its_beginning_ends(collect_zip, there):
+def test_a_tar_with_a_negative_size_does_not_loop_forever(collect_zip, there):
     data = bytearray(tar_bytes({GOOD: DANCE, "x.txt": ""}, "w"))
-    # the second member's size
+    # the size of the second member leads back to the beginning; then its checksum
     data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)
     data[1024 + 148 : 1024 + 156] = b" " * 8
     data[1024 + 148 : 1024 + 156] = b"%06o\0 " % sum(data[1024:1536])
@@ -223,7 +226,7 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(collect_zip, there):
     assert there() == [PLACED]
 
 
-def test_links_and_devices_in_a_folder_are_named_and_not_followed(collect_files, tmp_path, there):
+def test_links_and_pipes_in_a_folder_are_reported_and_not_followed(collect_files, tmp_path, there):
     folder = tmp_path / "all" / "ada"
     folder.mkdir(parents=True)
     (tmp_path / "secret.py").write_text("secret")
@@ -236,7 +239,7 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(collect_files,
     assert there() == []
 
 
-def test_a_link_that_stands_alone_in_a_folder_is_not_followed(
+def test_a_link_that_is_alone_in_a_folder_is_not_followed(
     collect_files, write_zip, tmp_path, there
 ):
     (tmp_path / "all").mkdir()

@@ -1,4 +1,8 @@
-"""The names that each platform gives to files lead to the right student and exercise."""
+"""File names and folders as each platform writes them lead to the right student and exercise.
+
+In the tables, | separates file names, * is the file 04_reshape_dance.py, and ** is that file in
+its assignment's folder.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +13,7 @@ from tests.make import cases
 
 from .conftest import DANCE, DANCED, FILE, listed, zip_bytes
 
-OF_ONE = {
+FILES_AND_STUDENTS = {
     "Canvas": {
         "lovelaceada_12345_678901_04_reshape_dance-2.py": "lovelaceada_12345",
         "lovelaceada_LATE_12345_678901_*": "lovelaceada_12345",
@@ -51,11 +55,11 @@ OF_ONE = {
         "HW1/Abgaben/Team 7/Li_Bo_bo_127/* | HW1/Abgaben/Team 8/Li_Bo_bo_128/*": "Team 7 | Team 8",
     },
 }
-ROWS = [(platform, *row) for platform, rows in OF_ONE.items() for row in rows.items()]
+ROWS = [(platform, *row) for platform, rows in FILES_AND_STUDENTS.items() for row in rows.items()]
 
 
 @pytest.mark.parametrize(("platform", "names", "students"), ROWS)
-def test_files_are_of_whom_the_names_say(collect_zip, there, platform, names, students):
+def test_files_go_to_the_students_in_their_names(collect_zip, there, platform, names, students):
     collected = collect_zip(listed(names))
     assert (collected.platforms, collected.not_taken) == ({"download.zip": [platform]}, [])
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
@@ -106,10 +110,10 @@ def test_files_are_of_whom_the_names_say(collect_zip, there, platform, names, st
         ),
     },
 )
-def test_names_with_times_are_of_as_many_students_as_they_name(
+def test_a_newer_attempt_of_the_same_student_replaces_the_older_one(
     collect_zip, there, out_folder, names, students
 ):
-    """Two attempts are one student's; the first in the archive is the older one."""
+    """The first two files are attempts of the same student; the first is the older one."""
     collected = collect_zip({name: f"{DANCE}# {i}" for i, name in enumerate(listed(names))})
     first, second = listed(students)
     assert there() == [f"{first}/{DANCED}", f"{second}/{DANCED}"]
@@ -117,12 +121,12 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     assert sorted(file.state.name for file in collected.candidates) == ["NEW", "NEW", "OLDER"]
 
 
-WRAPPED = "ada_1_2_*.txt | ada_1_2_*-1.txt | ada/03.py.txt | ada/* (2).txt | ada/*.download"
-WRAPPED_NOTEBOOKS = "ada/04_reshape_dance.ipynb.json | ada/04_reshape_dance.ipynb.txt"
+EXTRA_SUFFIXES = "ada_1_2_*.txt | ada_1_2_*-1.txt | ada/03.py.txt | ada/* (2).txt | ada/*.download"
+EXTRA_NOTEBOOK_SUFFIXES = "ada/04_reshape_dance.ipynb.json | ada/04_reshape_dance.ipynb.txt"
 
 
-@pytest.mark.parametrize("name", listed(f"{WRAPPED} | {WRAPPED_NOTEBOOKS}"))
-def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(collect_zip, there, name):
+@pytest.mark.parametrize("name", listed(f"{EXTRA_SUFFIXES} | {EXTRA_NOTEBOOK_SUFFIXES}"))
+def test_file_name_suffixes_of_browsers_and_mail_are_ignored(collect_zip, there, name):
     collected = collect_zip([name, name.replace("ada", "bo").replace("_1_2_", "_2_3_")])
     assert collected.not_taken == []
     file = DANCED.replace(".py", ".ipynb") if ".ipynb" in name else DANCED
@@ -151,7 +155,7 @@ submission_987655:
 """
 
 
-def test_gradescope_says_in_a_list_whose_a_folder_is(collect_zip, there):
+def test_gradescopes_metadata_file_names_the_owner_of_each_folder(collect_zip, there):
     folders = ("submission_987654", "submission_987655/deep", "submission_1")
     files = {f"export/{folder}/04_reshape_dance.py": DANCE for folder in folders}
     collected = collect_zip({"export/submission_metadata.yml": METADATA, **files})
@@ -164,7 +168,7 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(collect_zip, there):
     )
 
 
-def test_a_table_above_gradescopes_list_is_in_no_folder_of_it(collect_zip, there):
+def test_gradescopes_metadata_file_is_found_below_another_table(collect_zip, there):
     files = {
         "report.csv": "Name,SID\n",
         "export/submission_metadata.yml": METADATA,
@@ -174,7 +178,7 @@ def test_a_table_above_gradescopes_list_is_in_no_folder_of_it(collect_zip, there
     assert f"100/{DANCED}" in there()
 
 
-def test_of_two_gradescope_submissions_of_one_student_the_later_wins(collect_zip, out_folder):
+def test_the_later_of_two_gradescope_submissions_counts(collect_zip, out_folder):
     row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
     listed = f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n"
     files = {f"submission_{i}/04_reshape_dance.py": f"{DANCE}# {i}" for i in (9, 10)}
@@ -198,7 +202,7 @@ ALIASES = "".join(
         "no YAML": "a: b: c",
     },
 )
-def test_a_list_that_is_hostile_is_read_as_none(collect_zip, there, bomb):
+def test_a_hostile_metadata_file_is_ignored(collect_zip, there, bomb):
     collected = collect_zip(
         {"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE}
     )
@@ -226,7 +230,9 @@ def test_a_list_that_is_hostile_is_read_as_none(collect_zip, there, bomb):
         "alone": ("hw1-submissions", "hw1-ada/*", "ada"),
     },
 )
-def test_clones(collect_files, tmp_path, there, folder, names, students):
+def test_clones_of_repositories_go_to_the_students_in_their_names(
+    collect_files, tmp_path, there, folder, names, students
+):
     for name in listed(names):
         repository = name.partition("/")[0]
         for path in (name, f"{repository}/README.md", f"{repository}/.git/x.py"):
@@ -237,7 +243,7 @@ def test_clones(collect_files, tmp_path, there, folder, names, students):
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
 
 
-def test_githubs_zips_of_repositories_are_their_users(collect_files, tmp_path, there):
+def test_githubs_zip_files_of_repositories_go_to_their_users(collect_files, tmp_path, there):
     (tmp_path / "all").mkdir()
     for user in ("ada", "bela"):
         name = f"hw1-{user}-main"
@@ -290,7 +296,7 @@ ROSTER = Roster(
             "multi-head-attention-ada-l/exercises/**",
             "al",
         ),
-        "not by its end": ("hw1-ada-l/exercises/**", "hw1-ada-l"),
+        "not by the end of the repository's name": ("hw1-ada-l/exercises/**", "hw1-ada-l"),
         "an account with another's login": ("multi-head-attention-bela/exercises/**", "bela"),
         "an account with another's name": (
             "multi-head-attention-Dora-Day/exercises/**",
@@ -298,7 +304,7 @@ ROSTER = Roster(
         ),
     },
 )
-def test_a_roster_says_whose_a_file_is(collect_files, write_zip, there, name, student):
+def test_a_roster_maps_files_to_students(collect_files, write_zip, there, name, student):
     # a roster that knows nobody stops the command
     enrolled_zip = write_zip(["x_12345_8_02_causal_mask.py"], "known.zip")
     collected = collect_files(write_zip(listed(name)), enrolled_zip, roster=ROSTER)
@@ -307,7 +313,7 @@ def test_a_roster_says_whose_a_file_is(collect_files, write_zip, there, name, st
     assert any("is not on the roster" in note for note in collected.notes) is is_a_stranger
 
 
-TEAM = tuple(
+RED_TEAM = tuple(
     Student(
         f"s{number}",
         name=name,
@@ -320,7 +326,7 @@ TEAM = tuple(
     )
     for number, name, login in ((0, "Ada Lovelace", "al1"), (1, "Ben Okri", "bo2"))
 )
-OTHER = Student(
+BLUE_STUDENT = Student(
     "s2",
     name="Cleo Dane",
     group="Blue team",
@@ -345,71 +351,71 @@ OTHER = Student(
         "folders": "{name}/04_reshape_dance.py",
     },
 )
-def test_a_full_roster_gives_what_a_group_hands_in_to_each_member(collect_zip, there, name):
+def test_a_groups_file_goes_to_each_member_on_the_roster(collect_zip, there, name):
     groups = [
         {"name": "Red team", "compact": "redteam", "slug": "red-team", "number": 50020},
         {"name": "Blue team", "compact": "blueteam", "slug": "blue-team", "number": 50022},
     ]
     collected = collect_zip(
-        [name.format(**group) for group in groups], roster=Roster((*TEAM, OTHER))
+        [name.format(**group) for group in groups], roster=Roster((*RED_TEAM, BLUE_STUDENT))
     )
     assert there() == [f"s{number}/{DANCED}" for number in range(3)]
     assert (collected.not_taken, collected.notes) == ([], [])
 
 
-def test_a_member_who_hands_in_alone_is_not_the_group(collect_zip, there):
-    collect_zip([f"lovelaceada_50020_1_{FILE}"], roster=Roster(TEAM))
+def test_a_file_of_one_group_member_goes_to_that_member_only(collect_zip, there):
+    collect_zip([f"lovelaceada_50020_1_{FILE}"], roster=Roster(RED_TEAM))
     assert there() == [f"s0/{DANCED}"]
 
 
-def test_an_id_that_reads_like_a_groups_name_is_no_group(collect_zip, there):
+def test_an_id_that_looks_like_a_groups_name_is_one_student(collect_zip, there):
     row = "submission_{0}:\n  :submitters:\n  - :sid: {1}\n"
     files = {f"submission_{number}/{FILE}": DANCE for number in (7, 8)}
     files["submission_metadata.yml"] = row.format(7, "red-team") + row.format(8, "S0")
-    collect_zip(files, roster=Roster(TEAM))
+    collect_zip(files, roster=Roster(RED_TEAM))
     assert there() == [f"red-team/{DANCED}", f"s0/{DANCED}"]
 
 
-def test_the_number_of_a_stranger_to_the_group_is_that_students(collect_zip, there):
-    """Students choose the name that Canvas shows: nobody hands in for a group by taking its
-    name.
-    """
-    collect_zip([f"redteam_50022_1_{FILE}"], roster=Roster((*TEAM, OTHER)))
+def test_a_student_with_a_groups_name_does_not_submit_for_the_group(collect_zip, there):
+    """Students can choose the name that Canvas shows; the number in the file name decides."""
+    collect_zip([f"redteam_50022_1_{FILE}"], roster=Roster((*RED_TEAM, BLUE_STUDENT)))
     assert there() == [f"s2/{DANCED}"]
 
 
-CANVAS = "{}_50020_1_*"
-NO_GROUPS = [replace(student, group="") for student in TEAM]
+CANVAS_FILE = "{}_50020_1_*"
+TEAM_WITHOUT_GROUPS = [replace(student, group="") for student in RED_TEAM]
 
 
 @cases(
-    "name, platform, team, is_told",
+    "name, platform, students, is_reported",
     {
-        "a group, where the roster has none": ("redteam", CANVAS, NO_GROUPS, True),
-        "the student": ("lovelaceada", CANVAS, NO_GROUPS, False),
-        "a part of the name": ("kinglovelaceaugusta", CANVAS, NO_GROUPS, False),
-        "another group": ("greenteam", CANVAS, TEAM, True),
-        "the student, whose group is known": ("lovelaceada", CANVAS, TEAM, False),
-        "another platform": ("greenteam", "HW/{}(al1)/Submission attachment(s)/*", TEAM, False),
+        "a group, where the roster has none": ("redteam", CANVAS_FILE, TEAM_WITHOUT_GROUPS, True),
+        "the student": ("lovelaceada", CANVAS_FILE, TEAM_WITHOUT_GROUPS, False),
+        "a part of the name": ("kinglovelaceaugusta", CANVAS_FILE, TEAM_WITHOUT_GROUPS, False),
+        "another group": ("greenteam", CANVAS_FILE, RED_TEAM, True),
+        "the student, whose group is known": ("lovelaceada", CANVAS_FILE, RED_TEAM, False),
+        "another platform": ("greenteam", "HW/{}(al1)/Submission attachment(s)/*", RED_TEAM, False),
     },
 )
-def test_a_name_that_may_be_a_groups_is_told(collect_zip, name, platform, team, is_told):
-    """Canvas' own gradebook, as a roster, says nothing of groups."""
-    collected = collect_zip(listed(platform.format(name)), roster=Roster(team))
-    told = (
+def test_a_file_name_that_may_be_a_groups_is_reported(
+    collect_zip, name, platform, students, is_reported
+):
+    """A gradebook of Canvas, if used as the roster, has no groups."""
+    collected = collect_zip(listed(platform.format(name)), roster=Roster(students))
+    message = (
         f"s0: the files are named {name!r}, as a group's are, and count for this student alone. "
         "Next: if a group handed in, give --roster a file that has its members in a column `group`"
     )
     assert [file.student for file in collected.candidates] == ["s0"]
-    assert collected.notes == [told] * is_told
+    assert collected.notes == [message] * is_reported
 
 
-def test_moodles_name_of_a_group_before_a_members_is_that_member(collect_zip, there):
+def test_moodle_files_with_group_and_member_go_to_the_member(collect_zip, there):
     names = [
         f"Red team-{student.name}_{number}_assignsubmission_file_/{FILE}"
-        for number, student in enumerate(TEAM)
+        for number, student in enumerate(RED_TEAM)
     ]
-    collected = collect_zip(names, roster=Roster((*TEAM, OTHER)))
+    collected = collect_zip(names, roster=Roster((*RED_TEAM, BLUE_STUDENT)))
     assert there() == [f"s0/{DANCED}", f"s1/{DANCED}"]
     assert (collected.not_taken, collected.notes) == ([], [])
 
@@ -419,7 +425,7 @@ BLACKBOARD = "hw_{}_attempt_2026-11-20-10-11-12"
 
 
 @cases(
-    "handed_in, returned, notes, students",
+    "submitted, returned, notes, students",
     {
         "Sakai": (
             f"{SAKAI}Submission attachment(s)/* |"
@@ -461,18 +467,18 @@ BLACKBOARD = "hw_{}_attempt_2026-11-20-10-11-12"
         ),
     },
 )
-def test_what_went_back_never_competes(
-    collect_zip, there, out_folder, handed_in, returned, notes, students
+def test_returned_feedback_never_replaces_a_submission(
+    collect_zip, there, out_folder, submitted, returned, notes, students
 ):
-    """What went back stands last in the archive, and so is the newest file."""
-    files = dict.fromkeys(listed(handed_in), f"{DANCE}# handed in")
+    """The feedback is the last file of the archive, and therefore the newest."""
+    files = dict.fromkeys(listed(submitted), f"{DANCE}# handed in")
     files |= dict.fromkeys(listed(returned), f"{DANCE}# went back")
     collected = collect_zip(files | dict.fromkeys(listed(notes), ""))
     assert there() == [f"{student}/{DANCED}" for student in listed(students)]
     assert all("# handed in" in (out_folder / path).read_text() for path in there())
     assert collected.not_taken == []
-    told = "download.zip: left out as feedback that went back to students: 1"
-    assert [note for note in collected.notes if "went back" in note] == [told] * bool(returned)
+    message = "download.zip: left out as feedback that went back to students: 1"
+    assert [note for note in collected.notes if "went back" in note] == [message] * bool(returned)
 
 
 NO_FILES = {
@@ -485,7 +491,7 @@ NO_FILES = {
 
 
 @pytest.mark.parametrize(("platform", "names"), NO_FILES.items())
-def test_what_nobody_handed_in_as_a_file_is_named(collect_zip, there, platform, names):
+def test_typed_text_or_links_instead_of_a_file_are_reported(collect_zip, there, platform, names):
     collected = collect_zip(listed(names))
     reason = (
         f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
@@ -494,17 +500,17 @@ def test_what_nobody_handed_in_as_a_file_is_named(collect_zip, there, platform, 
     assert len(there()) == 1
 
 
-LOOSE = "is in no student's folder. Next: put it into one"
-TEXT = "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html"
+LOOSE_FILE_MESSAGE = "is in no student's folder. Next: put it into one"
+TYPED_TEXT = "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html"
 
 
 @cases(
-    "names, laid, told",
+    "names, collected_files, reason",
     {
         "a file beside a folder makes no two students one": (
             "Mails/Ada Lovelace - * | Mails/Bela/*",
             "Bela/**",
-            LOOSE,
+            LOOSE_FILE_MESSAGE,
         ),
         "folders of exercises are no students": (
             "01_attention_scores/ada/01_attention_scores.py |"
@@ -527,25 +533,27 @@ TEXT = "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html"
             "",
         ),
         "text beside the same student's file": (
-            f"Ada Lovelace_123_assignsubmission_file_/* | {TEXT}",
+            f"Ada Lovelace_123_assignsubmission_file_/* | {TYPED_TEXT}",
             "Ada Lovelace_123/**",
             "",
         ),
     },
 )
-def test_nobodys_files_are_told_and_nobodys_place_is_taken(collect_zip, there, names, laid, told):
-    collected = collect_zip(listed(names))
-    assert there() == listed(laid)
-    assert [told in message for message in collected.not_taken] == [True] * bool(told)
-    beside = "download.zip: left out as text or a note beside a file that was handed in: 1"
-    assert (beside in collected.notes) is (TEXT in names)
-
-
-def test_of_downloads_that_were_thrown_together_each_file_is_read_by_its_platform(
-    collect_zip, there
+def test_files_without_a_student_are_reported_or_ignored(
+    collect_zip, there, names, collected_files, reason
 ):
+    collected = collect_zip(listed(names))
+    assert there() == listed(collected_files)
+    assert [reason in message for message in collected.not_taken] == [True] * bool(reason)
+    left_out_message = (
+        "download.zip: left out as text or a note beside a file that was handed in: 1"
+    )
+    assert (left_out_message in collected.notes) is (TYPED_TEXT in names)
+
+
+def test_a_mixed_download_is_read_by_the_layout_of_each_file(collect_zip, there):
     names = listed("ada_1_2_* | Bela_3_assignsubmission_file_/* | chen/hw/* | dora/exercises/**")
     collected = collect_zip([*names, "04_loose.py"])
     assert there() == listed("Bela_3/** | ada_1/** | chen/** | dora/**")
-    assert f"04_loose.py {LOOSE}" in "".join(collected.not_taken)
+    assert f"04_loose.py {LOOSE_FILE_MESSAGE}" in "".join(collected.not_taken)
     assert collected.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}

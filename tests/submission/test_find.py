@@ -25,7 +25,7 @@ FILE = "01_running_mean.py"
 
 
 def make_files(submitted: Path, *paths: str) -> None:
-    """Make files; a path that ends with / is a folder."""
+    """Create files; a path that ends with / becomes a folder."""
     for path in paths:
         target = submitted / path
         (target if path.endswith("/") else target.parent).mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,10 @@ def make_files(submitted: Path, *paths: str) -> None:
 
 @pytest.fixture
 def reasons_by_path(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str]]:
-    """Hand in files beside a good attempt; what is named of them, by its path."""
+    """Return a function that submits files beside a good attempt.
+
+    It returns the reason why a file is not graded, by the file's path.
+    """
 
     def look(*paths: str) -> dict[str, str]:
         make_files(tmp_path, f"good/averages/{FILE}", *paths)
@@ -76,14 +79,14 @@ DOTTED = (
         "a hidden student": (".ada/averages/x.py", ".ada", DOTTED),
     },
 )
-def test_what_is_not_graded_is_named_with_what_to_do(
+def test_a_file_that_is_not_graded_is_reported_with_a_next_step(
     reasons_by_path, tmp_path, handed_in, path, reason
 ):
     assert reasons_by_path(handed_in) == {path or handed_in: reason.format(tmp_path)}
 
 
 @cases("where", {"at the top": "", "an assignment's": "ada/averages/", "a student's": "ada/"})
-def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny, tmp_path, where):
+def test_at_most_20_ungraded_files_are_listed_and_the_rest_counted(tiny, tmp_path, where):
     make_files(tmp_path, f"ada/averages/{FILE}", *(f"{where}{i:03d}.txt" for i in range(1000)))
     submissions, not_graded = find_submissions(tiny, tmp_path)
     assert len(submissions) == 1
@@ -96,7 +99,7 @@ def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny, tmp_p
     )
 
 
-def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp_path):
+def test_links_are_reported_at_every_level_of_the_folder(tiny, tmp_path):
     folder = tmp_path / "ada" / "averages"
     make_files(tmp_path, f"ada/averages/{FILE}", "cat/")
     links = ("ben", "ada/other", "ada/averages/helper.py", "cat/averages")
@@ -108,7 +111,7 @@ def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny, tmp
     assert all(entry.reason.startswith("is a link,") for entry in not_graded)
 
 
-NOISE = (
+IGNORED_FILES = (
     ".DS_Store",
     "__MACOSX/x",
     "desktop.ini",
@@ -121,29 +124,31 @@ NOISE = (
 )
 
 
-def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(reasons_by_path):
-    noise = [where + name for where in ("", "good/", "good/averages/") for name in NOISE]
+def test_files_of_systems_editors_and_nbgrader_are_not_reported(reasons_by_path):
+    noise = [where + name for where in ("", "good/", "good/averages/") for name in IGNORED_FILES]
     assert reasons_by_path(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
 
 
 @pytest.mark.parametrize(
-    "closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"]
+    "unreadable", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"]
 )
-def test_what_may_not_be_read_is_named_and_is_a_submission(tiny, tmp_path, monkeypatch, closed):
+def test_an_unreadable_file_is_reported_and_still_a_submission(
+    tiny, tmp_path, monkeypatch, unreadable
+):
     make_files(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
-    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / unreadable)
     (submission,), (entry,) = find_submissions(tiny, tmp_path)
     assert (submission.folder, entry.path, closed_in(submission)) == (
         tmp_path / "ada/averages",
-        closed,
-        [tmp_path / closed],
+        unreadable,
+        [tmp_path / unreadable],
     )
     assert entry.reason.startswith(
-        f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, "
+        f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / unreadable}, "
     )
 
 
-def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy, tmp_path):
+def test_assignments_that_only_nbgrader_grades_are_ignored(tiny_copy, tmp_path):
     (tiny_copy / "source" / "ps1").mkdir(parents=True)
     make_files(tmp_path / "in", "ada/ps1/", "ben/ps1/", f"ada/averages/{FILE}")
     submissions, not_graded = find_submissions(load_course(tiny_copy), tmp_path / "in")
@@ -170,7 +175,7 @@ NAMES = [
 ]
 
 
-def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, tmp_path):
+def test_students_are_sorted_by_name_also_with_unusual_names(tiny, tmp_path):
     make_files(tmp_path, *(f"{name}/averages/{FILE}" for name in reversed(NAMES)))
     submissions, not_graded = find_submissions(tiny, tmp_path)
     assert ([s.student for s in submissions], not_graded) == (NAMES, [])
@@ -192,7 +197,7 @@ def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny, t
         b"Not-Graded.JSON",
     ],
 )
-def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tiny, tmp_path, name):
+def test_a_dangerous_folder_name_is_refused_and_others_are_graded(tiny, tmp_path, name):
     os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
     make_files(tmp_path, f"ada/averages/{FILE}")
     submissions, (refused,) = find_submissions(tiny, tmp_path)
@@ -204,14 +209,14 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(tin
     assert str(refused).isprintable()
 
 
-def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(reasons_by_path):
+def test_control_characters_in_reported_names_are_escaped(reasons_by_path):
     (path,) = reasons_by_path("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
     assert path.isascii()
     assert path.isprintable()
     assert r"\x1b[2J" in path
 
 
-def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny, tmp_path):
+def test_a_folder_without_submissions_is_an_error_with_a_next_step(tiny, tmp_path):
     with pytest.raises(
         CourseFault,
         match=r"holds no submission .* an assignment of: averages\). Next: course collect",
@@ -223,7 +228,7 @@ def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny, tmp_p
             find_submissions(tiny, tmp_path / name)
 
 
-def test_the_list_is_read_as_it_was_written(tmp_path):
+def test_the_list_of_ungraded_files_survives_writing_and_reading(tmp_path):
     assert read_not_graded(tmp_path) == []
     entries = [NotGraded(path="Zoë/a.zip", reason="is an archive. Next: course collect x")]
     write_not_graded(entries, tmp_path)

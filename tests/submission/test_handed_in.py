@@ -32,7 +32,7 @@ GRADESCOPE = "".join(map(ROW.format, (1, 2, 3), ("ada", "bela", "chen"), TIMES))
 
 @pytest.fixture(scope="session")
 def course_of_one_assignment(real_course: Course) -> Course:
-    """The real course's first assignment, so that no time needs to name one."""
+    """Return the real course with its first assignment only."""
     only = real_course.file.assignments[:1]
     return replace(real_course, file=real_course.file.model_copy(update={"assignments": only}))
 
@@ -41,7 +41,7 @@ def course_of_one_assignment(real_course: Course) -> Course:
 def submission_times(
     course_of_one_assignment: Course, out_folder: Path
 ) -> Callable[..., dict[str, tuple[str, str]]]:
-    """The time of each student's submission, and who says so."""
+    """Return a function that gives the time of each student's submission, and its source."""
 
     def look() -> dict[str, tuple[str, str]]:
         times = handed_in(
@@ -59,6 +59,7 @@ def _time_and_source(time: HandedIn) -> tuple[str, str]:
 
 
 def write_dance(out: Path, student: str, stamp: str = "") -> Path:
+    """Write a submission of reshape_dance. stamp: the text of timestamp.txt, if any."""
     folder = out / student / "multi_head_attention"
     folder.mkdir(parents=True)
     (folder / "04_reshape_dance.py").write_text(DANCE)
@@ -67,7 +68,7 @@ def write_dance(out: Path, student: str, stamp: str = "") -> Path:
     return folder
 
 
-def test_a_files_own_time_is_never_taken(out_folder, submission_times):
+def test_the_modification_time_of_a_file_is_not_used(out_folder, submission_times):
     os.utime(write_dance(out_folder, "ada") / "04_reshape_dance.py", (0, 0))
     assert submission_times() == {}
 
@@ -80,30 +81,30 @@ def test_a_files_own_time_is_never_taken(out_folder, submission_times):
         ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
         ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
         ("the dog ate it", None),
-        ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
+        ("2026-12-01 18:00:00 CEST", None),  # CEST is not a unique time zone
         ("9999-99-99", None),
     ],
 )
-def test_nbgraders_timestamp_counts(out_folder, submission_times, stamp, time):
+def test_the_time_in_nbgraders_timestamp_file_is_used(out_folder, submission_times, stamp, time):
     write_dance(out_folder, "ada", stamp)
     assert submission_times() == ({} if time is None else {"ada": (time, "timestamp.txt")})
 
 
-def test_gradescopes_time_counts_where_it_has_a_zone(collect_zip, submission_times):
+def test_gradescopes_time_is_used_if_it_has_a_time_zone(collect_zip, submission_times):
     files = {f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}
     collect_zip({"submission_metadata.yml": GRADESCOPE, **files})
-    same = ("2026-11-20T18:11:12", "Gradescope")
-    assert submission_times() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
+    expected = ("2026-11-20T18:11:12", "Gradescope")
+    assert submission_times() == {"ada": expected, "chen": expected}, (
+        "Ruby writes UTC as a Z after a blank"
+    )
 
 
-def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
-    collect_zip, submission_times
-):
+def test_canvas_marks_late_files_and_all_others_are_in_time(collect_zip, submission_times):
     collect_zip(listed("ada_LATE_1_10_* | bela_2_11_*"))
     assert submission_times() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
 
-def test_the_latest_of_several_times_is_told_with_the_platform_that_says_it(
+def test_the_latest_time_of_several_files_counts_with_its_platform(
     course_of_one_assignment, out_folder
 ):
     write_dance(out_folder, "ada")
@@ -124,7 +125,7 @@ TEN, ELEVEN = "2026-11-20T10:00:00+01:00", "2026-11-20T11:00:00+01:00"
 
 
 def forge_commit(clone: Path, commit: str, change: Callable[[str], str]) -> None:
-    """Make this commit anew, with another text, and check it out."""
+    """Replace the head of main by a copy of this commit whose text is changed."""
     text = change(git(clone, "cat-file", "commit", commit))
     command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
     new_commit = subprocess.run(
@@ -136,7 +137,7 @@ def forge_commit(clone: Path, commit: str, change: Callable[[str], str]) -> None
 
 @pytest.fixture
 def student_clone(tmp_path: Path) -> Path:
-    """A student's repository: the attempt is of 10 o'clock, the README of 11."""
+    """Return a student's repository: the attempt is committed at 10:00, the README at 11:00."""
     if not shutil.which("git"):
         pytest.skip("git is not installed")
     folder = tmp_path / "all-submissions" / "hw-ada"
@@ -150,18 +151,18 @@ def student_clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_of_a_clone_the_last_commit_of_the_attempts_counts(
-    collect_files, student_clone, tmp_path, submission_times, packed
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_the_last_commit_that_changed_an_attempt_gives_a_clones_time(
+    collect_files, student_clone, tmp_path, submission_times, is_packed
 ):
-    if packed:
+    if is_packed:
         git(student_clone, "gc")
         git(student_clone, "pack-refs", "--all")
     collect_files(student_clone.parent)
     assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
 
 
-def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
+def test_a_shallow_clone_has_the_time_of_its_only_commit(
     collect_files, student_clone, tmp_path, submission_times
 ):
     (tmp_path / "shallow").mkdir()
@@ -177,7 +178,7 @@ def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
     assert submission_times() == {"hw-ada": ("2026-11-20T10:00:00", "clones")}
 
 
-def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
+def test_programs_in_a_clones_git_configuration_are_not_run(
     collect_files, student_clone, tmp_path, submission_times
 ):
     witness, program = tmp_path / "witness", tmp_path / "program"
@@ -185,14 +186,14 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
     program.chmod(0o755)
     signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
     forge_commit(student_clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
-    starts = (
+    configuration = (
         f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n"
         f" fsmonitor = {program}\n"
     )
     with (student_clone / ".git" / "config").open("a") as file:
-        file.write(f"{starts} pager = {program}\n")
+        file.write(f"{configuration} pager = {program}\n")
     subprocess.run(["git", "log", "-1"], cwd=student_clone, capture_output=True, check=False)
-    assert witness.exists()  # so much for git's own way
+    assert witness.exists()  # plain git runs the program
     witness.unlink()
     collect_files(student_clone.parent)
     assert submission_times() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
@@ -202,7 +203,7 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
 @pytest.mark.parametrize(
     "head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000]
 )
-def test_of_what_is_no_clone_no_time_is_known(collect_files, tmp_path, submission_times, head):
+def test_an_invalid_clone_has_no_submission_time(collect_files, tmp_path, submission_times, head):
     folder = tmp_path / "all" / "hw-ada"
     write_dance(folder, "exercises")
     (folder / ".git" / "objects").mkdir(parents=True)
@@ -211,8 +212,11 @@ def test_of_what_is_no_clone_no_time_is_known(collect_files, tmp_path, submissio
     assert submission_times() == {}
 
 
-def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(student_clone, monkeypatch):
-    last_arguments, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
+def test_reading_commit_times_stops_after_the_time_limit(student_clone, monkeypatch):
+    last_arguments, clock = (
+        list[str](),
+        itertools.count(0, 8),
+    )  # seconds; each reading of the clock is 8 later
 
     def run_git(command: Sequence[str], **_: object) -> SimpleNamespace:
         last_arguments.append(command[-1])
@@ -250,14 +254,14 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(student_clone
         ),
     },
 )
-def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
+def test_a_time_in_a_file_name_is_in_the_courses_time_zone(
     course_of_one_assignment, write_zip, out_folder, submission_times, names, time
 ):
-    here = replace(
+    course_in_berlin = replace(
         course_of_one_assignment,
         file=course_of_one_assignment.file.model_copy(update={"time_zone": "Europe/Berlin"}),
     )
-    collected = collect(here, [write_zip(listed(names))], out_folder)
+    collected = collect(course_in_berlin, [write_zip(listed(names))], out_folder)
     times = {student[:3]: stamp for student, (stamp, _) in submission_times().items()}
     assert times.get("ada") == time, collected
     assert len(times) == (0 if time is None else 2)
@@ -266,7 +270,7 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
 @pytest.mark.parametrize(
     "date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"]
 )
-def test_a_committers_date_that_is_none_stops_nobody(
+def test_an_invalid_commit_date_does_not_prevent_collecting(
     collect_files, student_clone, submission_times, date
 ):
     forge_commit(
@@ -278,10 +282,10 @@ def test_a_committers_date_that_is_none_stops_nobody(
     assert submission_times() == {}
 
 
-def test_nbgraders_times_stay_where_its_tree_is_collected(
+def test_nbgraders_timestamps_are_kept_when_its_folder_is_collected(
     collect_files, tmp_path, submission_times
 ):
-    """As `course grade` says where an archive lies beside what was handed in."""
+    """`course grade` suggests to collect such a folder if it has an archive."""
     folder = write_dance(tmp_path / "tree", "ada", "2026-12-01 19:00:00 UTC")
     (folder / "work.zip").write_bytes(
         zip_bytes({"work/02_causal_mask.py": "def causal_mask(T):\n    pass\n"})
@@ -292,7 +296,7 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(
 
 
 @cases(
-    "names, said",
+    "names, time_and_source",
     {
         "a mark": ("adal_LATE_1_11_* | eveb_LATE_2_12_*", ("late", "Canvas")),
         "a time": (
@@ -302,7 +306,7 @@ def test_nbgraders_times_stay_where_its_tree_is_collected(
         ),
     },
 )
-def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
+def test_times_are_kept_when_a_collected_folder_is_collected_again(
     course_of_one_assignment,
     collect_files,
     write_zip,
@@ -310,18 +314,18 @@ def test_what_was_collected_keeps_its_time_when_it_is_collected_again(
     out_folder,
     submission_times,
     names,
-    said,
+    time_and_source,
 ):
     collect(course_of_one_assignment, [write_zip(listed(names))], tmp_path / "first")
     collect_files(tmp_path / "first")
-    assert set(submission_times().values()) == {said}
+    assert set(submission_times().values()) == {time_and_source}
     first, second = read_journal(tmp_path / "first").files, read_journal(out_folder).files
     assert {path: origin.named for path, origin in first.items()} == {
         path: origin.named for path, origin in second.items()
     }
 
 
-def test_what_could_not_be_read_is_not_forgotten_when_the_folder_is_collected_again(
+def test_unreadable_files_are_kept_when_a_folder_is_collected_again(
     course_of_one_assignment, collect_files, write_zip, tmp_path, out_folder
 ):
     files = {f"lovelaceada_1_11_{FILE}": DANCE, "bartokbela_2_12_work.rar": b"Rar!"}

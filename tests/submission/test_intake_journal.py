@@ -19,15 +19,16 @@ from tests.make import cases
 from .conftest import DANCE, FILE, Member, listed
 
 DANCED = "ada_1/multi_head_attention/04_reshape_dance"
-FIRST, SECOND = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
+FIRST_ATTEMPT, SECOND_ATTEMPT = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
 
 
 def candidate_states(collected: object) -> list[str]:
+    """Return for each file what collecting did with it, for example NEW or OLDER."""
     return [file.state.name for file in collected.candidates]  # type: ignore[attr-defined]
 
 
-def test_again_changes_nothing(collect_files, write_zip, out_folder):
-    download = write_zip([FIRST, "ben_2_11_05_weight_split.py"])
+def test_collecting_the_same_download_again_changes_nothing(collect_files, write_zip, out_folder):
+    download = write_zip([FIRST_ATTEMPT, "ben_2_11_05_weight_split.py"])
     assert candidate_states(collect_files(download)) == ["NEW", "NEW"]
     original = content_and_times(out_folder)
     assert candidate_states(collect_files(download)) == ["SAME", "SAME"]
@@ -35,50 +36,49 @@ def test_again_changes_nothing(collect_files, write_zip, out_folder):
 
 
 def content_and_times(folder: Path) -> dict[Path, tuple[bytes, int]]:
+    """Return the content and modification time of each file in the folder."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
 @cases(
-    "monday, friday, others",
+    "monday_files, friday_files, other_states",
     {
-        "by the platform's order": (FIRST, SECOND, []),
+        "by the platform's order": (FIRST_ATTEMPT, SECOND_ATTEMPT, []),
         "else by the time": ("ada_1/* | x/*", "ada_1/*", ["SAME"]),
     },
 )
-def test_a_newer_attempt_replaces_and_an_older_one_does_not(
-    collect_files, write_zip, out_folder, monday, friday, others
+def test_a_newer_attempt_replaces_an_older_one_but_not_vice_versa(
+    collect_files, write_zip, out_folder, monday_files, friday_files, other_states
 ):
-    old = write_zip(listed(monday), "monday.zip", year=2025)
-    new = write_zip(dict.fromkeys(listed(friday), f"{DANCE}# new"), "friday.zip")
+    old = write_zip(listed(monday_files), "monday.zip", year=2025)
+    new = write_zip(dict.fromkeys(listed(friday_files), f"{DANCE}# new"), "friday.zip")
     assert set(candidate_states(collect_files(old))) == {"NEW"}
     assert candidate_states(collect_files(new)) == ["REPLACED"]
-    assert candidate_states(collect_files(old)) == ["OLDER", *others]
+    assert candidate_states(collect_files(old)) == ["OLDER", *other_states]
     assert candidate_states(collect_files(new)) == ["SAME"]
     assert "# new" in (out_folder / f"{DANCED}.py").read_text()
 
 
-def test_what_a_person_changed_or_put_there_stays(collect_zip, out_folder):
+def test_files_that_a_person_changed_or_added_are_kept(collect_zip, out_folder):
     by_hand = out_folder / f"{DANCED}.py"
     by_hand.parent.mkdir(parents=True)
     by_hand.write_text("by hand")
-    assert candidate_states(collect_zip([FIRST])) == ["BY_HAND"]
+    assert candidate_states(collect_zip([FIRST_ATTEMPT])) == ["BY_HAND"]
     by_hand.unlink()
-    collect_zip([FIRST])
+    collect_zip([FIRST_ATTEMPT])
     by_hand.write_text("changed")
-    assert candidate_states(collect_zip({SECOND: f"{DANCE}# new"})) == ["BY_HAND"]
+    assert candidate_states(collect_zip({SECOND_ATTEMPT: f"{DANCE}# new"})) == ["BY_HAND"]
     assert by_hand.read_text() == "changed"
 
 
-def test_a_script_and_a_notebook_of_one_download_both_stay(collect_zip, there):
-    collect_zip([FIRST, "ada_1_11_04_reshape_dance.ipynb"])
+def test_a_script_and_a_notebook_of_the_same_download_are_both_kept(collect_zip, there):
+    collect_zip([FIRST_ATTEMPT, "ada_1_11_04_reshape_dance.ipynb"])
     assert there() == [f"{DANCED}.ipynb", f"{DANCED}.py"]
 
 
-def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(
-    collect_files, write_zip, there
-):
-    script = write_zip([FIRST], "monday.zip")
+def test_a_notebook_of_a_later_download_replaces_a_script(collect_files, write_zip, there):
+    script = write_zip([FIRST_ATTEMPT], "monday.zip")
     notebook = write_zip(["ada_1_11_04_reshape_dance.ipynb"], "friday.zip")
     collect_files(script)
     assert candidate_states(collect_files(notebook)) == ["SUPERSEDED", "NEW"]
@@ -88,31 +88,31 @@ def test_a_notebook_of_a_later_download_takes_the_place_of_a_script(
     assert there() == [f"{DANCED}.ipynb"]
 
 
-@pytest.mark.parametrize("where", ["ada_1", "ada_1/multi_head_attention", f"{DANCED}.py"])
-def test_nothing_is_written_through_a_link(collect_zip, out_folder, tmp_path, where):
+@pytest.mark.parametrize("link_path", ["ada_1", "ada_1/multi_head_attention", f"{DANCED}.py"])
+def test_nothing_is_written_through_a_link(collect_zip, out_folder, tmp_path, link_path):
     (tmp_path / "elsewhere").mkdir()
-    (out_folder / where).parent.mkdir(parents=True)
-    (out_folder / where).symlink_to(tmp_path / "elsewhere" / "x")
+    (out_folder / link_path).parent.mkdir(parents=True)
+    (out_folder / link_path).symlink_to(tmp_path / "elsewhere" / "x")
     with pytest.raises(CourseFault, match=r"is a link, and nothing is written through it\. Next: "):
-        collect_zip([FIRST])
+        collect_zip([FIRST_ATTEMPT])
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_with_a_roster_what_was_collected_before_is_nobody_elses(collect_files, write_zip):
+def test_a_roster_added_later_keeps_the_owners_of_collected_files(collect_files, write_zip):
     download = write_zip(["ada/04_reshape_dance.py", "x/04_reshape_dance.py"])
     collect_files(download)
     assert collect_files(download, roster=Roster((Student("ada"), Student("x")))).not_taken == []
 
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
-def test_the_folder_that_is_filled_is_not_read(real_course, out_folder, inside):
+def test_the_output_folder_cannot_be_inside_the_input_folder(real_course, out_folder, inside):
     (out_folder / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
         collect(real_course, [out_folder], out_folder / inside)
 
 
-OF_ADA = "multi_head_attention/04_reshape_dance.py"
-WRITTEN, OTHER = (
+DANCE_PATH = "multi_head_attention/04_reshape_dance.py"
+ONE_SOLUTION, OTHER_SOLUTION = (
     "def split_heads(x, n_head):\n    return x.mT\n",
     "def split_heads(x, n_head):\n    return x.mT.mT\n",
 )
@@ -126,58 +126,67 @@ WRITTEN, OTHER = (
         "of no name": "ada/one.py | ada/two.py",
     },
 )
-def test_where_no_rule_says_which_counts_none_is_taken(
+def test_if_no_rule_chooses_between_two_files_none_is_collected(
     collect_files, write_zip, there, out_folder, names
 ):
     first, second = listed(names)
-    download = write_zip({first: WRITTEN, second: OTHER, f"bela/{FILE}": WRITTEN})
+    download = write_zip(
+        {first: ONE_SOLUTION, second: OTHER_SOLUTION, f"bela/{FILE}": ONE_SOLUTION}
+    )
     assert collect_files(download).not_taken == [
         f"download.zip: {first} and {second} are of the same exercise, and nothing says which of "
-        f"them counts. Next: copy that one to {out_folder / 'ada' / OF_ADA}, then the same command "
+        f"them counts. Next: copy that one to {out_folder / 'ada' / DANCE_PATH}, then the same command "
         "again"
     ]
-    assert there() == [f"bela/{OF_ADA}"]
-    (out_folder / "ada" / OF_ADA).parent.mkdir(parents=True)
-    (out_folder / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
+    assert there() == [f"bela/{DANCE_PATH}"]
+    (out_folder / "ada" / DANCE_PATH).parent.mkdir(parents=True)
+    (out_folder / "ada" / DANCE_PATH).write_text(
+        OTHER_SOLUTION
+    )  # as the message says; the choice is kept
     for _ in range(2):
         collected = collect_files(download)
         assert collected.not_taken == []
         assert sorted(candidate_states(collected)) == ["BY_HAND", "SAME", "SAME"]
-        assert (out_folder / "ada" / OF_ADA).read_text() == OTHER
+        assert (out_folder / "ada" / DANCE_PATH).read_text() == OTHER_SOLUTION
 
 
 @cases(
-    "files, counts",
+    "files, expected_text",
     {
         "the one with the exercise's name": (
-            {f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER},
-            WRITTEN,
+            {f"ada/{FILE}": ONE_SOLUTION, "ada/scratch.py": OTHER_SOLUTION},
+            ONE_SOLUTION,
         ),
         "the one in exercises": (
-            {f"ada/main/exercises/{OF_ADA}": WRITTEN, f"ada/old/{OF_ADA}": OTHER},
-            WRITTEN,
+            {
+                f"ada/main/exercises/{DANCE_PATH}": ONE_SOLUTION,
+                f"ada/old/{DANCE_PATH}": OTHER_SOLUTION,
+            },
+            ONE_SOLUTION,
         ),
     },
 )
-def test_of_files_of_one_time_that_one_is_taken(collect_zip, out_folder, files, counts):
-    assert collect_zip({**files, f"bela/{FILE}": OTHER}).not_taken == []
-    assert (out_folder / "ada" / OF_ADA).read_text() == counts
+def test_names_and_folders_decide_between_files_of_the_same_time(
+    collect_zip, out_folder, files, expected_text
+):
+    assert collect_zip({**files, f"bela/{FILE}": OTHER_SOLUTION}).not_taken == []
+    assert (out_folder / "ada" / DANCE_PATH).read_text() == expected_text
 
 
 @cases(
     "minute, text, is_taken",
     {
-        "ten minutes later": (10, OTHER, True),
-        "at once": (0, OTHER, False),
-        "at once, with the same text": (0, WRITTEN, True),
+        "ten minutes later": (10, OTHER_SOLUTION, True),
+        "at once": (0, OTHER_SOLUTION, False),
+        "at once, with the same text": (0, ONE_SOLUTION, True),
     },
 )
-def test_the_time_is_a_rule_where_files_were_not_written_at_once(
+def test_the_later_file_counts_unless_times_are_equal_and_texts_differ(
     collect_zip, there, minute, text, is_taken
 ):
-    old, new = Member(f"ada/old/{FILE}", WRITTEN), Member(f"ada/{FILE}", text, minute=minute)
-    collected = collect_zip([old, new, Member(f"bela/{FILE}", OTHER)])
-    assert there() == [f"ada/{OF_ADA}"] * is_taken + [f"bela/{OF_ADA}"]
+    old, new = Member(f"ada/old/{FILE}", ONE_SOLUTION), Member(f"ada/{FILE}", text, minute=minute)
+    collected = collect_zip([old, new, Member(f"bela/{FILE}", OTHER_SOLUTION)])
+    assert there() == [f"ada/{DANCE_PATH}"] * is_taken + [f"bela/{DANCE_PATH}"]
     assert bool(collected.not_taken) is not is_taken
 
 
@@ -189,12 +198,14 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(
         "one of them has the exercise's name": "* | bela_reshape_dance.py",
     },
 )
-@pytest.mark.parametrize("are_alike", [False, True])
-def test_loose_files_of_several_students_are_not_taken_for_one(
-    collect_zip, there, names, are_alike
+@pytest.mark.parametrize("have_same_text", [False, True])
+def test_files_of_several_students_in_one_folder_are_not_collected(
+    collect_zip, there, names, have_same_text
 ):
     numbered = enumerate(listed(names))
-    texts = [Member(name, f"{DANCE}# {i * (not are_alike)}", minute=10 * i) for i, name in numbered]
+    texts = [
+        Member(name, f"{DANCE}# {i * (not have_same_text)}", minute=10 * i) for i, name in numbered
+    ]
     (message,) = collect_zip(texts).not_taken
     assert message.endswith(
         " are of the same exercise, and may be of several students. Next: give each student a "
@@ -203,7 +214,7 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     assert there() == []
 
 
-def test_beside_files_of_several_students_no_name_with_other_words_is_taken(collect_zip):
+def test_a_file_beside_files_of_several_students_is_not_collected(collect_zip):
     names = [f"hw/ada_{FILE}", f"hw/bela_{FILE}", "hw/01_attention_scores_chen.py"]
     collected = collect_zip(names)
     assert collected.candidates == []
@@ -218,16 +229,22 @@ def test_beside_files_of_several_students_no_name_with_other_words_is_taken(coll
 STUDENTS = 12
 
 
-def class_of(text: str) -> dict[str, str]:
+def class_download(text: str) -> dict[str, str]:
+    """Return a download with one file for each of STUDENTS students."""
     return {
         f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}"
         for i in range(100, 100 + STUDENTS)
     }
 
 
-def was_killed(do: Callable[[], object], moment: int) -> bool:
-    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed;
-    whether it was.
+def was_killed(function: Callable[[], object], moment: int) -> bool:
+    """Call `do` in a child process, which is killed at its nth file operation.
+
+    Args:
+        moment: The number of files opened, renamed, removed or created before it is killed.
+
+    Returns:
+        Whether the process was killed before it ended.
     """
     child = os.fork()
     if not child:
@@ -239,35 +256,35 @@ def was_killed(do: Callable[[], object], moment: int) -> bool:
 
         try:
             sys.addaudithook(count)
-            do()
+            function()
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.parametrize("moment", range(0, 20, 3))
-def test_killed_at_any_moment_it_is_finished_by_the_next_one(
+def test_the_next_run_completes_a_collection_that_was_killed(
     collect_files, write_zip, out_folder, there, moment
 ):
-    monday, friday = (
-        write_zip(class_of("old"), "monday.zip"),
-        write_zip(class_of("later"), "friday.zip"),
+    monday_files, friday_files = (
+        write_zip(class_download("old"), "monday.zip"),
+        write_zip(class_download("later"), "friday.zip"),
     )
-    of_events = 6 + moment * (7 * STUDENTS // 20)
-    assert was_killed(lambda: collect_files(monday), of_events), "it had ended before"
-    assert was_killed(lambda: collect_files(friday), of_events), "it had ended before"
-    collected = collect_files(friday)
+    killed_after = 6 + moment * (7 * STUDENTS // 20)
+    assert was_killed(lambda: collect_files(monday_files), killed_after), "it had ended before"
+    assert was_killed(lambda: collect_files(friday_files), killed_after), "it had ended before"
+    collected = collect_files(friday_files)
     assert {*candidate_states(collected)} <= {"NEW", "REPLACED", "SAME"}
     assert collected.not_taken == []
     assert len(there()) == STUDENTS
     assert all("# later" in (out_folder / path).read_text() for path in there())
-    assert {*candidate_states(collect_files(monday))} == {"OLDER"}
+    assert {*candidate_states(collect_files(monday_files))} == {"OLDER"}
 
 
-def test_two_at_once_do_not_write_to_one_folder(collect_zip, out_folder):
+def test_two_commands_cannot_write_to_the_same_folder_at_once(collect_zip, out_folder):
     message = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
     with folder_lock(out_folder / LOCK, "{}"), pytest.raises(CourseFault, match=message):
-        collect_zip(class_of("old"))
+        collect_zip(class_download("old"))
     with (
         folder_lock(out_folder / LOCK, "{}"),
         pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"),
@@ -276,18 +293,18 @@ def test_two_at_once_do_not_write_to_one_folder(collect_zip, out_folder):
 
 
 @pytest.mark.parametrize("line", ["x", "\x00", '["file", "a", {"ori'])
-def test_a_journal_is_read_without_what_is_incomplete(collect_zip, out_folder, line):
-    collect_zip(class_of("old"))
+def test_an_incomplete_line_of_the_journal_is_skipped(collect_zip, out_folder, line):
+    collect_zip(class_download("old"))
     with (out_folder / intake_journal.NAME).open("a") as journal:
         journal.write(f"\n{line}\n")
-    assert {*candidate_states(collect_zip(class_of("old")))} == {"SAME"}
+    assert {*candidate_states(collect_zip(class_download("old")))} == {"SAME"}
 
 
 @pytest.mark.parametrize("line", ['["file", "a", {"platform": 1}]', "{}", "[" * 9000])
-def test_a_journal_of_another_version_is_not_read(collect_zip, out_folder, line):
+def test_a_journal_of_another_version_is_an_error(collect_zip, out_folder, line):
     out_folder.mkdir()
     (out_folder / intake_journal.NAME).write_text(f"{line}\n")
     with pytest.raises(
         CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"
     ):
-        collect_zip([FIRST])
+        collect_zip([FIRST_ATTEMPT])

@@ -1,4 +1,4 @@
-"""A file finds its exercise by its name, else by what it defines."""
+"""The exercise of a submitted file is found by the file's name, or else by its definitions."""
 
 import time
 
@@ -30,7 +30,7 @@ hw reshape dance ada.py
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_by_its_name(real_course, name):
+def test_the_exercise_is_found_by_the_file_name(real_course, name):
     assert Exercises(real_course).exercise_of(name, b"").id == "reshape_dance"
 
 
@@ -52,16 +52,16 @@ def test_by_its_name(real_course, name):
         ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
     ],
 )
-def test_by_what_it_defines(real_course, name, content, exercise):
+def test_the_exercise_is_found_by_the_definitions_in_the_file(real_course, name, content, exercise):
     assert Exercises(real_course).exercise_of(name, content).id == exercise
 
 
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        # two have it
+        # two exercises define this class
         ("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone"),
-        # of two assignments
+        # exercises of two assignments
         (
             "all.py",
             b"def split_heads(): ...\ndef rotate(): ...\n",
@@ -75,7 +75,7 @@ def test_by_what_it_defines(real_course, name, content, exercise):
         ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
     ],
 )
-def test_else_it_is_named(real_course, name, content, reason):
+def test_a_file_without_an_exercise_is_reported(real_course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
         Exercises(real_course).exercise_of(name, content)
     assert str(caught.value).endswith(
@@ -83,7 +83,7 @@ def test_else_it_is_named(real_course, name, content, reason):
     )
 
 
-WORK = """\
+POSSIBLE_WORK = """\
 solution.py
 a/b/Untitled12.IPYNB
 work.zip
@@ -93,7 +93,7 @@ src
 04_reshape_dance.py.txt
 hand in/Reshape Dance (1).pdf
 multi_head_attention.html""".splitlines()
-NO_WORK = """\
+OTHER_FILES = """\
 notes.md
 ada/screenshot.png
 feedback.pdf
@@ -101,41 +101,41 @@ feedback.pdf
 figures/04_reshape_dance.svg""".splitlines()
 
 
-@pytest.mark.parametrize("path", [*WORK, *NO_WORK])
-def test_what_may_be_work_is_known_by_its_name(real_course, path):
-    """What nobody reads, and may be work, keeps points from being 0."""
-    assert Exercises(real_course).may_be_work(path) is (path in WORK)
+@pytest.mark.parametrize("path", [*POSSIBLE_WORK, *OTHER_FILES])
+def test_possible_work_is_recognised_by_the_file_name(real_course, path):
+    """A student whose file may be work, but cannot be read, must not get 0 points."""
+    assert Exercises(real_course).may_be_work(path) is (path in POSSIBLE_WORK)
 
 
-def test_nothing_of_it_is_run(real_course, tmp_path):
+def test_finding_the_exercise_does_not_run_the_code(real_course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
     assert Exercises(real_course).exercise_of("x.py", source.encode()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(real_course, monkeypatch):
+def test_a_file_without_any_name_of_an_exercise_is_not_parsed(real_course, monkeypatch):
     monkeypatch.setattr(find, "decode_text", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
         Exercises(real_course).exercise_of("model.py", b"def helper(): ...\n")
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
-def test_of_one_student_so_much_code_is_parsed_and_no_more(
+def test_the_amount_of_parsed_code_per_student_is_limited(
     collect_files, write_zip, monkeypatch, name
 ):
-    parsed = list[int]()
+    parsed_sizes = list[int]()
 
     def count_and_decode(data: bytes) -> str:
-        parsed.append(len(data))
+        parsed_sizes.append(len(data))
         return decode_text(data)
 
     monkeypatch.setattr(find, "decode_text", count_and_decode)
-    many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
+    many_copies = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
     download = write_zip(
-        {"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE}
+        {"lovelaceada_1_2_all.zip": zip_bytes(many_copies), "hopperbela_3_4_homework.py": DANCE}
     )
     collected = collect_files(download)
-    assert sum(parsed) < 2 * IntakeLimits().code + 400_000
+    assert sum(parsed_sizes) < 2 * IntakeLimits().code + 400_000
     assert [file.student for file in collected.candidates] == ["hopperbela_3"]
     assert (
         "/homework.py has no exercise's name" in collected.not_taken[0]
@@ -151,7 +151,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(
         "by its name with more behind it": ("Multi-Head-Attention (1).py", b""),
     },
 )
-def test_a_file_of_several_exercises_is_of_their_assignment(real_course, name, content):
+def test_a_file_with_several_exercises_belongs_to_their_assignment(real_course, name, content):
     target = Exercises(real_course).exercise_of(name, content)
     assert assignment_of_file(target) == (real_course.assignments[0], "multi_head_attention")
 
@@ -177,23 +177,21 @@ ENDS_AS_COPIES_DO = [
 ]
 
 
-def test_names_that_end_in_suffixes_without_end_take_no_more_time_than_an_archive_may(
-    collect_files, write_zip
-):
+def test_file_names_with_thousands_of_suffixes_are_parsed_quickly(collect_files, write_zip):
     """Each took up to 14 ms, and the clock is looked at between archives: 5,000 of one student took
     70 seconds of 30.
     """
-    many = [
+    many_copies = [
         f"{number:04}{ENDS_AS_COPIES_DO[number % len(ENDS_AS_COPIES_DO)]}.py"
         for number in range(1000)
     ]
     archive = write_zip(
         {
-            "ada/work.zip": zip_bytes(dict.fromkeys(many, "x = 1\n")),
+            "ada/work.zip": zip_bytes(dict.fromkeys(many_copies, "x = 1\n")),
             "ben/04_reshape_dance.py": DANCE,
         }
     )
     start = time.process_time()
     collect_files(archive)
-    seconds = (time.process_time() - start) * IntakeLimits().members / len(many)
+    seconds = (time.process_time() - start) * IntakeLimits().members / len(many_copies)
     assert seconds < IntakeLimits().seconds / 6
