@@ -1,4 +1,4 @@
-"""Archives of any members, rosters of any text and notebooks of any JSON are read or refused."""
+"""Property-based tests: any archive, roster or notebook is read, or refused with a message."""
 
 import json
 import tarfile
@@ -16,7 +16,7 @@ from tests.make import content, notebook
 
 from .conftest import DANCE, FILE, PLATFORMS, ZIP_MODES, Member, tar_bytes, zip_bytes
 
-bounded = settings(derandomize=True, database=None, deadline=None, max_examples=60)
+bounded_search = settings(derandomize=True, database=None, deadline=None, max_examples=60)
 NAMES = ["al1", "x-al1", "Å", "..", "CON", "LATE", "::x", "%s", "Ada Lovelace", "", "a" * 260]
 PEOPLE = st.sampled_from([*NAMES, "\u202e", "a\nb"]) | st.text(max_size=9)
 EXERCISES = [FILE, "05_weight_split.ipynb", "x.rar", "text.html", f"{FILE}.txt", "x.csv"]
@@ -48,7 +48,7 @@ CONTENTS = st.sampled_from([text.encode() for text in TEXTS]) | st.binary(max_si
 
 @st.composite
 def archives(draw, contents):
-    """A zip or a tar of members as platforms, students and attackers name them, maybe damaged."""
+    """Draw a zip or tar whose members platforms, students or attackers named; maybe damaged."""
     types = st.sampled_from([tarfile.REGTYPE] * 9 + list(ZIP_MODES))
     members = draw(st.lists(st.builds(Member, PATHS, contents, types, st.just(0)), max_size=6))
     if draw(st.booleans()):
@@ -76,8 +76,8 @@ ROSTERS = st.binary(max_size=99) | st.builds(
 )
 
 
-def roster_of(folder, data):
-    """The roster that these bytes are, or None if it is refused in a sentence."""
+def read_or_refuse_roster(folder, data):
+    """Return the roster with these bytes, or None if it is refused with a next step."""
     (folder / "roster.csv").write_bytes(data)
     try:
         return read_roster(folder / "roster.csv")
@@ -86,23 +86,23 @@ def roster_of(folder, data):
         return None
 
 
-@bounded
+@bounded_search
 @given(data=ROSTERS)
-def test_any_roster_is_read_or_refused_in_a_sentence(tmp_path_factory, data):
-    roster = roster_of(tmp_path_factory.mktemp("any"), data)
+def test_any_roster_is_read_or_refused(tmp_path_factory, data):
+    roster = read_or_refuse_roster(tmp_path_factory.mktemp("any"), data)
     ids = [student.id for student in roster.students] if roster else []
     assert len({*ids}) == len(ids)
     assert not [id_ for id_ in ids if id_ in ("", ".", "..") or "/" in id_]
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@bounded
-@given(downloads=DOWNLOADS, rows=ROSTERS)
-def test_any_archive_gives_files_below_the_folder_or_a_sentence(
-    real_course, tmp_path_factory, downloads, rows
+@bounded_search
+@given(downloads=DOWNLOADS, roster_bytes=ROSTERS)
+def test_any_archive_writes_only_below_the_output_folder(
+    real_course, tmp_path_factory, downloads, roster_bytes
 ):
     folder = tmp_path_factory.mktemp("any")
-    roster = roster_of(folder, rows)
+    roster = read_or_refuse_roster(folder, roster_bytes)
     for name, data in downloads.items():
         (folder / name).write_bytes(data)
     original, out = content(folder), folder / "out"
@@ -130,9 +130,9 @@ JSON = st.recursive(
 CODE = st.text(alphabet="x=1\n%!?\\'\"([{}]) #:sdef\ud800\0", max_size=40)
 
 
-@bounded
+@bounded_search
 @given(text=st.builds(json.dumps, JSON) | st.builds(notebook, JSON, CODE))
-def test_any_notebook_is_read_or_refused_in_a_sentence(tmp_path_factory, text):
+def test_any_notebook_is_read_or_refused(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("any")
     (folder / "01_x.ipynb").write_text(text)
     attempt = read_attempt(folder, "01_x", None, 16)

@@ -135,8 +135,8 @@ def test_if_no_rule_chooses_between_two_files_none_is_collected(
     )
     assert collect_files(download).not_taken == [
         f"download.zip: {first} and {second} are of the same exercise, and nothing says which of "
-        f"them counts. Next: copy that one to {out_folder / 'ada' / DANCE_PATH}, then the same command "
-        "again"
+        f"them counts. Next: copy that one to {out_folder / 'ada' / DANCE_PATH}, then the same "
+        "command again"
     ]
     assert there() == [f"bela/{DANCE_PATH}"]
     (out_folder / "ada" / DANCE_PATH).parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Times of hand-in from Moodle's grading worksheet and Canvas' list of submissions."""
+"""Submission times from Moodle's grading worksheet and Canvas' list of submissions."""
 
 import json
 from collections.abc import Callable
@@ -26,13 +26,13 @@ ROW = (
     '"Participant {}","{}",S1,ada@example.org,"Submitted for grading - ",,100.00,Yes,"{}",-,'
     '"well, done\nindeed"\n'
 )
-ADA = "Friday, 20 November 2026, 10:11 AM"
+TEN_ELEVEN = "Friday, 20 November 2026, 10:11 AM"
 Times = Callable[..., tuple[Collected, dict[str, str]]]
 
 
 @pytest.fixture(scope="session")
 def course_in_berlin(real_course: Course) -> Course:
-    """The real course in a time zone."""
+    """Return the real course with the time zone Europe/Berlin."""
     return with_zone(real_course, "Europe/Berlin")
 
 
@@ -42,7 +42,10 @@ def with_zone(course: Course, zone: str | None) -> Course:
 
 @pytest.fixture
 def times_by_student(course_in_berlin: Course, tmp_path: Path) -> Times:
-    """Collect one zip with these files, by lists with these texts: the time of each student."""
+    """Return a function that collects a zip of these files, with lists of times.
+
+    It returns the result, and the time of each student. lists: the texts of the lists.
+    """
 
     def run(
         files: list[str], *lists: str, roster: Roster | None = None
@@ -71,14 +74,15 @@ def times_by_student(course_in_berlin: Course, tmp_path: Path) -> Times:
     return run
 
 
-def of_moodle(*people: tuple[str, int]) -> list[str]:
+def moodle_names(*people: tuple[str, int]) -> list[str]:
+    """Return Moodle's file names for these people and their participant numbers."""
     return [f"{name}_{number}_assignsubmission_file/{FILE}" for name, number in people]
 
 
 @cases(
-    "written, time",
+    "date_text, time",
     {
-        "English": (ADA, "2026-11-20T09:11"),
+        "English": (TEN_ELEVEN, "2026-11-20T09:11"),
         "American": ("Friday, November 20, 2026, 10:11 AM", "2026-11-20T09:11"),
         "afternoon": ("Friday, 6 November 2026, 9:05 PM", "2026-11-06T20:05"),
         "midnight": ("Sunday, 22 November 2026, 12:05 AM", "2026-11-21T23:05"),
@@ -92,9 +96,9 @@ def of_moodle(*people: tuple[str, int]) -> list[str]:
         "no such day": ("Friday, 31 November 2026, 10:11 AM", None),
     },
 )
-def test_a_worksheets_dates_are_read_or_named_with_their_line(times_by_student, written, time):
+def test_dates_in_a_moodle_worksheet_are_read_or_reported(times_by_student, date_text, time):
     collected, by_student = times_by_student(
-        of_moodle(("Ada Lovelace", 123)), WORKSHEET + ROW.format(123, "Ada", written)
+        moodle_names(("Ada Lovelace", 123)), WORKSHEET + ROW.format(123, "Ada", date_text)
     )
     assert by_student == ({"Ada Lovelace_123": time} if time else {})
     assert [sentence.partition(" with the time ")[0] for sentence in collected.no_time] == (
@@ -103,10 +107,10 @@ def test_a_worksheets_dates_are_read_or_named_with_their_line(times_by_student, 
     assert all("is not read. Next: set your language" in sentence for sentence in collected.no_time)
 
 
-def test_whoever_handed_in_has_a_time_or_is_named(times_by_student):
-    worksheet = WORKSHEET + ROW.format(123, "Ada", ADA) + ROW.format(124, "Bela", "-") + "\n"
+def test_students_without_a_time_in_the_worksheet_are_reported(times_by_student):
+    worksheet = WORKSHEET + ROW.format(123, "Ada", TEN_ELEVEN) + ROW.format(124, "Bela", "-") + "\n"
     collected, by_student = times_by_student(
-        of_moodle(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet
+        moodle_names(("Ada", 123), ("Bela", 124), ("Chen", 9)), worksheet
     )
     assert list(by_student) == ["Ada_123"]
     next_step = "Next: get the list from Moodle again, then the same command again"
@@ -117,61 +121,71 @@ def test_whoever_handed_in_has_a_time_or_is_named(times_by_student):
     ]
 
 
-def test_with_blind_marking_the_number_alone_says_whose_time_it_is(times_by_student):
+def test_with_blind_marking_times_are_found_by_participant_number(times_by_student):
     worksheet = (
         "Identifier,Status,Last modified (submission)\n"
-        f'"Participant 123","Submitted for grading - ","{ADA}"\n'
+        f'"Participant 123","Submitted for grading - ","{TEN_ELEVEN}"\n'
     )
-    assert times_by_student(of_moodle(("Participant", 123)), worksheet)[1] == {
+    assert times_by_student(moodle_names(("Participant", 123)), worksheet)[1] == {
         "Participant_123": "2026-11-20T09:11"
     }
 
 
-RED = Roster(
+ROSTER = Roster(
     (
         Student("ada", "Ada Lovelace", group="Red team", email="ada@example.org"),
         Student("ben", "Ben Okri", group="Red team"),
         Student("eve", "Eve Mallory"),
     )
 )
-LATER = ADA.replace("10:11", "11:11")
+ELEVEN_ELEVEN = TEN_ELEVEN.replace("10:11", "11:11")
 
 
 @cases(
     "rows, time",
     {
-        "a member by name": ([(11, "Okri, Ben", ADA)], "2026-11-20T09:11"),
-        "a member by address": ([(11, "A. L.", ADA)], "2026-11-20T09:11"),
-        "the later one": ([(11, "A. L.", ADA), (12, "Ben Okri", LATER)], "2026-11-20T10:11"),
-        "a participant with the group's number": ([(7, "Eve Mallory", ADA)], None),
-        "such a member": ([(7, "Ben Okri", ADA)], "2026-11-20T09:11"),
-        "of two of one name none": ([(11, "Ben Okri", ADA), (12, "Ben Okri", LATER)], None),
+        "a member by name": ([(11, "Okri, Ben", TEN_ELEVEN)], "2026-11-20T09:11"),
+        "a member by address": ([(11, "A. L.", TEN_ELEVEN)], "2026-11-20T09:11"),
+        "the later one": (
+            [(11, "A. L.", TEN_ELEVEN), (12, "Ben Okri", ELEVEN_ELEVEN)],
+            "2026-11-20T10:11",
+        ),
+        "a participant with the group's number": ([(7, "Eve Mallory", TEN_ELEVEN)], None),
+        "such a member": ([(7, "Ben Okri", TEN_ELEVEN)], "2026-11-20T09:11"),
+        "of two of one name none": (
+            [(11, "Ben Okri", TEN_ELEVEN), (12, "Ben Okri", ELEVEN_ELEVEN)],
+            None,
+        ),
     },
 )
-def test_a_groups_time_is_its_members(times_by_student, rows, time):
-    """Moodle writes the group's number into a name, and participants' numbers into the list."""
+def test_a_groups_time_is_that_of_its_members(times_by_student, rows, time):
+    """Moodle puts the group's number into file names, but participants' numbers into the list."""
     worksheet = WORKSHEET
-    for number, name, written in rows:
-        row = ROW.format(number, name, written)
+    for number, name, date_text in rows:
+        row = ROW.format(number, name, date_text)
         worksheet += row if name == "A. L." else row.replace("ada@", f"p{number}@")
-    files = of_moodle(("Red team", 7), ("Eve Mallory", 9))
-    worksheet += ROW.format(9, "Eve Mallory", ADA).replace("ada@", "eve@")
-    collected, by_student = times_by_student(files, worksheet, roster=RED)
+    files = moodle_names(("Red team", 7), ("Eve Mallory", 9))
+    worksheet += ROW.format(9, "Eve Mallory", TEN_ELEVEN).replace("ada@", "eve@")
+    collected, by_student = times_by_student(files, worksheet, roster=ROSTER)
     assert by_student.pop("eve") == "2026-11-20T09:11"
     assert by_student == (dict.fromkeys(("ada", "ben"), time) if time else {})
     assert len(collected.no_time) == (time is None)
 
 
-def test_without_a_roster_a_groups_number_is_nobody_elses(times_by_student):
-    worksheet = WORKSHEET + ROW.format(7, "Eve Mallory", ADA) + ROW.format(9, "Ben Okri", ADA)
-    collected, by_student = times_by_student(of_moodle(("Red team", 7), ("Ben Okri", 9)), worksheet)
+def test_without_a_roster_a_groups_number_is_not_a_participants(times_by_student):
+    worksheet = (
+        WORKSHEET + ROW.format(7, "Eve Mallory", TEN_ELEVEN) + ROW.format(9, "Ben Okri", TEN_ELEVEN)
+    )
+    collected, by_student = times_by_student(
+        moodle_names(("Red team", 7), ("Ben Okri", 9)), worksheet
+    )
     assert list(by_student) == ["Ben Okri_9"]
     assert collected.no_time[0].startswith("list0.csv has no time of Red team_7. Next: ")
 
 
-def test_a_worksheet_of_another_assignment_is_told_once(times_by_student):
-    people = of_moodle(("Ada", 123), ("Bela", 124))
-    collected, by_student = times_by_student(people, WORKSHEET + ROW.format(7, "Ada", ADA))
+def test_a_worksheet_of_another_assignment_is_reported_once(times_by_student):
+    people = moodle_names(("Ada", 123), ("Bela", 124))
+    collected, by_student = times_by_student(people, WORKSHEET + ROW.format(7, "Ada", TEN_ELEVEN))
     assert by_student == {}
     assert collected.no_time == [
         "list0.csv has nobody whose files are in the download. Next: give the download as "
@@ -179,14 +193,14 @@ def test_a_worksheet_of_another_assignment_is_told_once(times_by_student):
     ]
 
 
-def test_a_time_stays_when_the_same_download_is_collected_without_the_list(times_by_student):
-    people = of_moodle(("Ada", 123))
+def test_times_are_kept_when_a_download_is_collected_without_the_list(times_by_student):
+    people = moodle_names(("Ada", 123))
     assert times_by_student(people)[1] == {}
-    by_worksheet = times_by_student(people, WORKSHEET + ROW.format(123, "Ada", ADA))[1]
+    by_worksheet = times_by_student(people, WORKSHEET + ROW.format(123, "Ada", TEN_ELEVEN))[1]
     assert by_worksheet == {"Ada_123": "2026-11-20T09:11"}
     assert times_by_student(people)[1] == by_worksheet
     later = times_by_student(
-        people, WORKSHEET + ROW.format(123, "Ada", ADA.replace("10:11", "11:11"))
+        people, WORKSHEET + ROW.format(123, "Ada", TEN_ELEVEN.replace("10:11", "11:11"))
     )[1]
     assert later == {"Ada_123": "2026-11-20T10:11"}
 
@@ -198,7 +212,7 @@ CANVAS_ROWS = [
 
 
 @pytest.mark.parametrize("prefix", ["", "while(1);"])
-def test_canvas_list_of_submissions_is_read_page_by_page(times_by_student, prefix):
+def test_several_pages_of_canvas_submissions_are_read(times_by_student, prefix):
     second_page = [{"anonymous_id": "x1y2z", "submitted_at": "2026-11-21T17:00:00Z"}]
     files = [f"lovelaceada_12345_678_{FILE}", f"anon_x1y2z_679_{FILE}"]
     lists = [prefix + json.dumps(page) for page in (CANVAS_ROWS, second_page)]
@@ -208,7 +222,7 @@ def test_canvas_list_of_submissions_is_read_page_by_page(times_by_student, prefi
 
 
 @cases(
-    "text, zone, says",
+    "text, zone, message",
     {
         "a worksheet in German": (
             "ID,Vollständiger Name,Zuletzt geändert (Abgabe)\n",
@@ -223,13 +237,15 @@ def test_canvas_list_of_submissions_is_read_page_by_page(times_by_student, prefi
         "an open quote": ('Identifier,"Full\n', "UTC", "a quote that opens"),
     },
 )
-def test_what_is_no_list_is_refused_in_one_sentence(course_in_berlin, tmp_path, text, zone, says):
+def test_an_invalid_list_of_times_is_refused_with_a_message(
+    course_in_berlin, tmp_path, text, zone, message
+):
     (tmp_path / "list.csv").write_text(text, encoding="utf-8")
     with pytest.raises(CourseFault) as fault:
         read_times([tmp_path / "list.csv"], with_zone(course_in_berlin, zone))
-    assert says in str(fault.value)
+    assert message in str(fault.value)
 
 
-def test_a_list_that_is_not_there_is_told(course_in_berlin, tmp_path):
+def test_a_missing_list_of_times_is_an_error_with_a_next_step(course_in_berlin, tmp_path):
     with pytest.raises(CourseFault, match="Next: give --times a file that can be read"):
         read_times([tmp_path / "none.csv"], course_in_berlin)

@@ -1,4 +1,4 @@
-"""The table of newer syntax agrees with what ruff knows of each version of Python."""
+"""Recognising syntax of newer Python versions, compared with the error messages of ruff."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from manyheads.submission.newer_python import KINDS, PYTHON, newer_syntax, note_
 from tests.make import run
 
 OLDEST, NEWEST = "py311", "py315"
-NEWER = {
+NEWER_SYNTAX = {
     "a function's type parameter": ("def f[T](x):\n    return x\n", "3.12"),
     "a class's type parameters": ("class A[T: int, *Ts, **P]:\n    pass\n", "3.12"),
     "a type alias": ("type X = int\n", "3.12"),
@@ -26,8 +26,8 @@ NEWER = {
     "an unpacked list": ("x = [*a for a in []]\n", "3.15"),
     "an unpacked mapping": ("x = {**a for a in []}\n", "3.15"),
 }
-# No Python of any version; what stands behind | is newer, and is not all that is wrong.
-NO_PYTHON = {
+# Invalid in every version of Python; some texts use newer syntax besides the mistake.
+INVALID_PYTHON = {
     "a colon": "def f(x)\n    return x\n",
     "a bracket": "def f(x:\n    return x\n",
     "no name in brackets": "def f[3](x):\n    return x\n",
@@ -48,52 +48,52 @@ NO_PYTHON = {
 
 @pytest.fixture(scope="module")
 def ruff_messages(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[str]]:
-    """What ruff says of each text that a version of Python cannot read."""
+    """Return the syntax errors that ruff reports, by name of the text and Python version."""
     folder = tmp_path_factory.mktemp("ruff")
-    texts = {**NO_PYTHON, **{name: text for name, (text, _) in NEWER.items()}}
+    texts = {**INVALID_PYTHON, **{name: text for name, (text, _) in NEWER_SYNTAX.items()}}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     options = "ruff check --isolated --no-cache --select F822 --output-format concise".split()
     messages = {(name, version): [] for name in texts for version in (OLDEST, NEWEST)}
     for version in (OLDEST, NEWEST):
-        said = run(sys.executable, "-m", *options, "--target-version", version, cwd=folder).stdout
-        for name, message in re.findall(r"(?m)^(.*)\.py:\d+:\d+: invalid-syntax: (.*)", said):
+        output = run(sys.executable, "-m", *options, "--target-version", version, cwd=folder).stdout
+        for name, message in re.findall(r"(?m)^(.*)\.py:\d+:\d+: invalid-syntax: (.*)", output):
             messages[name, version].append(message)
     return messages
 
 
-def is_newer(version: str) -> bool:
+def is_newer_than_this_python(version: str) -> bool:
     return tuple(map(int, version.split("."))) > sys.version_info[:2]
 
 
-@pytest.mark.parametrize("name", NEWER)
-def test_newer_syntax_is_known_by_the_version_it_came_with(ruff_messages, name):
-    text, since = NEWER[name]
+@pytest.mark.parametrize("name", NEWER_SYNTAX)
+def test_newer_syntax_is_recognised_with_its_python_version(ruff_messages, name):
+    text, since = NEWER_SYNTAX[name]
     added = re.findall(
         r"syntax was added in Python ([\d.]+)", " ".join(ruff_messages[name, OLDEST])
     )
     assert {*added} == {since}
     assert ruff_messages[name, NEWEST] == []
     features = newer_syntax(Source("", text))
-    assert [feature.since for feature in features] == [since] * is_newer(since)
+    assert [feature.since for feature in features] == [since] * is_newer_than_this_python(since)
 
 
-@pytest.mark.parametrize("name", NO_PYTHON)
-def test_of_what_is_no_python_nothing_is_called_newer(ruff_messages, name):
+@pytest.mark.parametrize("name", INVALID_PYTHON)
+def test_invalid_python_is_not_called_newer_syntax(ruff_messages, name):
     assert ruff_messages[name, NEWEST]
-    assert newer_syntax(Source("", NO_PYTHON[name])) == ()
-    assert note_on_newer_syntax(Source("", NO_PYTHON[name])) == ""
+    assert newer_syntax(Source("", INVALID_PYTHON[name])) == ()
+    assert note_on_newer_syntax(Source("", INVALID_PYTHON[name])) == ""
 
 
 @pytest.mark.parametrize(
     "text", ["x = f'{1}'\n", "def f(x):\n    return x\n", "", "# nothing\n", "type = 1\nlazy = 2\n"]
 )
-def test_of_what_this_python_reads_nothing_is_called_newer(text):
+def test_valid_python_is_not_called_newer_syntax(text):
     assert newer_syntax(Source("", text)) == ()
 
 
-@pytest.mark.skipif(not is_newer("3.12"), reason="this Python reads it")
-def test_it_is_said_what_to_write_instead():
+@pytest.mark.skipif(not is_newer_than_this_python("3.12"), reason="this Python reads it")
+def test_the_note_on_newer_syntax_says_what_to_change():
     assert note_on_newer_syntax(Source("", "type X = int\ndef f[T](x): return x\n")) == (
         "Parameters in square brackets behind a name came with Python 3.12, and attempts are run "
         f"with {PYTHON} here: leave them out. The statement `type` came with Python 3.12, and "
@@ -101,8 +101,8 @@ def test_it_is_said_what_to_write_instead():
     )
 
 
-def test_every_kind_has_a_row():
-    assert {feature.since for feature in KINDS} == {since for _, since in NEWER.values()}
+def test_every_version_with_newer_syntax_has_an_example():
+    assert {feature.since for feature in KINDS} == {since for _, since in NEWER_SYNTAX.values()}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_every_kind_has_a_row():
         "{{a}}",
     ],
 )
-def test_no_text_keeps_the_judge_busy(piece):
+def test_recognising_newer_syntax_is_fast_for_every_text(piece):
     start = time.process_time()
     newer_syntax(Source("", (piece * 200_000)[:190_000]))
     newer_syntax(Source("", 'f"""{except ' + (piece * 200_000)[:190_000]))

@@ -1,4 +1,4 @@
-"""A roster is read from CSV as people save it, and says in one sentence what is wrong with it."""
+"""Rosters: CSV files of many platforms and spreadsheets, and the messages about mistakes."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from tests.make import cases
 
 
 def roster_from(tmp_path: Path, text: str | bytes) -> Roster:
+    """Write a roster with this text, and read it."""
     path = tmp_path / "roster.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_roster(path)
@@ -26,7 +27,7 @@ HOPPER = Student("S101", "Hopper, Bela", "Maths A and Maths B", sis_id="S101", c
 
 
 ADA = Student("ada", name="Ada Lovelace", canvas_id="12")
-TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
+CANVAS_WITH_TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
 
 
 @cases(
@@ -36,7 +37,7 @@ TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
         "semicolons": ("\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n", [ADA]),
         "another order": ('canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n', [ADA]),
         "Canvas' gradebook": (CANVAS, [LOVELACE, HOPPER]),
-        "tabs": (TABS.encode("utf-16"), [LOVELACE, HOPPER]),
+        "tabs": (CANVAS_WITH_TABS.encode("utf-16"), [LOVELACE, HOPPER]),
         "a BOM and CRLF": (CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), [LOVELACE, HOPPER]),
         "Moodle's participants": (
             '"First name",Surname,"Email address",Groups,Roles\n'
@@ -64,7 +65,7 @@ TABS = CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ")
         ),
     },
 )
-def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, students):
+def test_rosters_of_platforms_and_spreadsheets_are_read(tmp_path, text, students):
     assert [*roster_from(tmp_path, text).students] == students
 
 
@@ -82,7 +83,7 @@ def test_lists_are_read_as_people_and_platforms_write_them(tmp_path, text, stude
         "in a note beside one column": ('id,Notes\nada,"late\nbela,ill"\n', 2),
     },
 )
-def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path, text, line):
+def test_an_unclosed_quote_is_refused_with_its_line(tmp_path, text, line):
     with pytest.raises(CourseFault) as raised:
         roster_from(tmp_path, text)
     reason = (
@@ -93,27 +94,27 @@ def test_a_quote_that_stays_open_in_its_line_is_refused_with_that_line(tmp_path,
 
 
 @cases(
-    "heading, named",
+    "heading, column_names",
     {
         "German": ("Matrikelnummer;Nachname;Vorname", "'Matrikelnummer', 'Nachname', 'Vorname'"),
-        "with what nobody sees": ("Na\u202eme,学号", r"'Na\u202eme', '学号'"),
+        "with an invisible character": ("Na\u202eme,学号", r"'Na\u202eme', '学号'"),
         "twelve of many": (
             ",".join("abcdefghijklm"),
             ", ".join(f"'{name}'" for name in "abcdefghijkl"),
         ),
     },
 )
-def test_columns_of_another_language_are_named_in_its_letters(tmp_path, heading, named):
+def test_a_roster_without_an_id_column_is_refused_with_its_columns(tmp_path, heading, column_names):
     with pytest.raises(CourseFault) as raised:
         roster_from(tmp_path, f"{heading}\n1,2,3\n")
     assert (
-        f"has no column `id`; its columns are {named}. Its first line names its columns: id"
+        f"has no column `id`; its columns are {column_names}. Its first line names its columns: id"
         in str(raised.value)
     )
 
 
-def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
-    """`nbgrader autograde` has no --roster: what course.yaml names is known to all."""
+def test_a_missing_roster_is_an_error_with_a_next_step(tmp_path):
+    """The message mentions course.yaml first, because `nbgrader autograde` has no --roster."""
     with pytest.raises(CourseFault) as raised:
         read_roster(tmp_path / "class.csv")
     assert str(raised.value) == (
@@ -122,12 +123,12 @@ def test_a_roster_that_is_gone_is_told_with_what_every_command_has(tmp_path):
     )
 
 
-def test_a_line_break_in_a_column_that_is_not_read_is_no_fault(tmp_path):
+def test_a_line_break_in_an_unused_column_is_allowed(tmp_path):
     text = 'id,Notes,name\nada,"late\nagain",Ada\nbela,,Bela\n'
     assert [student.name for student in roster_from(tmp_path, text).students] == ["Ada", "Bela"]
 
 
-def test_it_is_told_which_columns_were_read_as_what(tmp_path):
+def test_the_roster_reports_how_its_columns_were_read(tmp_path):
     roster = roster_from(tmp_path, CANVAS)
     assert roster.unread == ("Homework 1 (77)",)
     assert roster.knows_nobody(["x", "y", "z", "w"]) == (
@@ -139,14 +140,17 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
 
 
 @cases(
-    "text, says",
+    "text, message",
     {
         "no id": ("name\nAda\n", "has no column `id`"),
         "empty": ("", "has no column `id`"),
         "a slash": ("id\na/b\n", r":2: 'a/b' cannot be a folder's name"),
         "no id for one": ("id,name\n,Ada\n", r":2: '' cannot be a folder's name"),
-        "case alone apart": ("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too"),
-        "Unicode forms": ("id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too"),
+        "ids that differ only in case": ("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too"),
+        "ids that differ only in Unicode form": (
+            "id\nZo\u00eb\nZoe\u0308\n",
+            r":3: id .* stands in line 2, too",
+        ),
         "one e-mail twice": (
             "id,email\na,x@y.z\nb,x@y.z\n",
             r":3: email 'x@y.z' stands in line 2, too",
@@ -155,7 +159,7 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path):
         "too large": ("id\n\n" + "é" * (LARGEST // 2), r"is larger than \d+ MiB"),
     },
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text, says):
-    with pytest.raises(CourseFault, match=says) as caught:
+def test_a_mistake_in_a_roster_is_reported_with_its_line(tmp_path, text, message):
+    with pytest.raises(CourseFault, match=message) as caught:
         roster_from(tmp_path, text)
     assert ". Next: " in str(caught.value)

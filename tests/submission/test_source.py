@@ -1,4 +1,4 @@
-"""An attempt's file is read as text: scripts, notebooks, stubs, and where a name stands."""
+"""Reading an attempt's file: scripts, notebooks, unwritten stubs, and where a name is defined."""
 
 import ast
 import json
@@ -32,14 +32,17 @@ from tests.make import REPOSITORY, cases, notebook
 STEM = "01_running_mean"
 STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
 RIGHT = "def running_mean(x):\n    return x.mean()\n"
-KIB = 16
+SIZE_LIMIT_KIB = 16
 
 
 def read_source(folder: Path, stub: str | None = STUB) -> Source:
-    return read_attempt(folder, STEM, None if stub is None else Source("", stub).code_digest, KIB)
+    """Read the attempt in this folder. stub: the exercise as released, None if not known."""
+    return read_attempt(
+        folder, STEM, None if stub is None else Source("", stub).code_digest, SIZE_LIMIT_KIB
+    )
 
 
-def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
+def test_a_missing_file_is_marked_as_missing(tmp_path):
     assert read_source(tmp_path) == Source(f"{STEM}.py", missing=True)
 
 
@@ -57,7 +60,10 @@ SCRIPTS = {
     ),
     "letters of several bytes": ("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n"),
     "UTF-8 that says otherwise": ("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n"),
-    "a file of exactly the largest size": (b"x" * KIB * 1024, "x" * KIB * 1024),
+    "a file of exactly the largest size": (
+        b"x" * SIZE_LIMIT_KIB * 1024,
+        "x" * SIZE_LIMIT_KIB * 1024,
+    ),
     "the marks of git in what Python can read": (
         b'"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
         '"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
@@ -80,12 +86,12 @@ SCRIPTS = {
 
 
 @cases("data, source", SCRIPTS)
-def test_a_script_is_read(tmp_path, data, source):
+def test_a_script_is_decoded_and_normalised(tmp_path, data, source):
     (tmp_path / f"{STEM}.py").write_bytes(data)
     assert read_source(tmp_path) == Source(f"{STEM}.py", source)
 
 
-def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_path):
+def test_a_script_exported_from_a_notebook_has_the_same_digest(tmp_path):
     text = f"!pip install einops\n%load_ext autoreload\n{RIGHT}"
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(text))
     from_notebook = read_source(tmp_path)
@@ -95,27 +101,29 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     assert read_source(tmp_path).code_digest == from_notebook.code_digest == expected
 
 
-WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
+WEB_PAGE = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
+)
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
 RTF = (
     "{\\rtf1\\ansi\\ansicpg1252\\cocoartf2709\n{\\fonttbl\\f0 Menlo-Regular;}\n"
     "\\f0 def running_mean(x):\\\n    return x\\\n}\n"
 )
 FENCE = r"^01_running_mean\.py has a code fence on line {}, which is Markdown: keep the code alone"
-NO_PYTHON = {
+NOT_PYTHON = {
     "a web page": (
         ".py",
-        WEB,
+        WEB_PAGE,
         "is a web page, saved in place of the file: download the file itself",
     ),
     "a web page for a notebook": (
         ".ipynb",
-        f"\n{WEB}",
+        f"\n{WEB_PAGE}",
         "is a web page, saved in place of the file",
     ),
     "a web page that is too large": (
         ".py",
-        WEB + "<p>" * KIB * 1024,
+        WEB_PAGE + "<p>" * SIZE_LIMIT_KIB * 1024,
         "is a web page, saved in place of the file",
     ),
     "a code fence": (".py", f"```python\n{RIGHT}```\n", FENCE.format(1)),
@@ -131,7 +139,7 @@ NO_PYTHON = {
     ),
     "a notebook named .py, with pictures": (
         ".py",
-        json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * KIB * 1024,
+        json.dumps(json.loads(notebook(RIGHT)), indent=1) + " " * SIZE_LIMIT_KIB * 1024,
         "is a notebook: rename it",
     ),
     "a script named .ipynb": (
@@ -173,18 +181,19 @@ NO_PYTHON = {
 }
 
 
-@cases("ending, text, says", NO_PYTHON)
-def test_what_is_no_python_at_all_has_a_sentence_of_its_own(tmp_path, ending, text, says):
+@cases("ending, text, expected_message", NOT_PYTHON)
+def test_a_file_that_is_not_python_has_a_specific_message(tmp_path, ending, text, expected_message):
     (tmp_path / f"{STEM}{ending}").write_text(text)
-    assert re.search(says, read_source(tmp_path).problem), read_source(tmp_path).problem
+    assert re.search(expected_message, read_source(tmp_path).problem), read_source(tmp_path).problem
 
 
 def hard_link(path: Path) -> None:
+    """Create another file, and make the path a hard link to it."""
     path.with_name("elsewhere.py").write_text("the answer\n")
     os.link(path.with_name("elsewhere.py"), path)
 
 
-NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
+REFUSED_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
     "a link to the grader's files": (lambda path: path.symlink_to(__file__), "not a link"),
     "a link to nothing": (lambda path: path.symlink_to("nowhere"), "not a link"),
     "a link to itself": (lambda path: path.symlink_to(path.name), "not a link"),
@@ -192,7 +201,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
     "a FIFO that nobody writes to": (os.mkfifo, "not a regular file"),
     "a folder": (Path.mkdir, "not a regular file"),
     "one byte more": (
-        lambda path: path.write_bytes(b"#" * (size_limit(path.name, KIB) * 1024 + 1)),
+        lambda path: path.write_bytes(b"#" * (size_limit(path.name, SIZE_LIMIT_KIB) * 1024 + 1)),
         "larger than (16|128) KiB",
     ),
     "a sparse terabyte": (
@@ -213,19 +222,19 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
-@cases("make, says", NO_FILES)
-def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(tmp_path, make, says, ending):
+@cases("create, expected_message", REFUSED_FILES)
+def test_a_file_that_is_not_plain_text_is_refused(tmp_path, create, expected_message, ending):
     path = tmp_path / f"{STEM}{ending}"
-    path.write_bytes(make) if isinstance(make, bytes) else make(path)
+    path.write_bytes(create) if isinstance(create, bytes) else create(path)
     attempt = read_source(tmp_path)
     assert (attempt.name, attempt.text, attempt.missing) == (path.name, "", False)
     assert attempt.problem.startswith(path.name)
-    assert re.search(says, attempt.problem), attempt.problem
+    assert re.search(expected_message, attempt.problem), attempt.problem
     assert "\n" not in attempt.problem
 
 
 BOTH = f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."
-WHICH = {
+SCRIPT_OR_NOTEBOOK = {
     "a stub as it was": (STUB, "x = 1", ".ipynb", ""),
     "a stub with a remark": (STUB + "\n# I shall use the notebook\n", "x = 1", ".ipynb", ""),
     "a stub with Windows line ends": (STUB.replace("\n", "\r\n"), "x = 1", ".ipynb", ""),
@@ -244,48 +253,54 @@ WHICH = {
 }
 
 
-@cases("script, other, counts, note", WHICH)
-def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
-    tmp_path, script, other, counts, note
+@cases("script, notebook_code, counted_ending, note", SCRIPT_OR_NOTEBOOK)
+def test_a_script_counts_before_a_notebook_unless_it_is_the_stub(
+    tmp_path, script, notebook_code, counted_ending, note
 ):
     (tmp_path / f"{STEM}.py").write_bytes(script.encode())
-    (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
-    assert (read_source(tmp_path).name, read_source(tmp_path).note) == (f"{STEM}{counts}", note)
+    (tmp_path / f"{STEM}.ipynb").write_text(notebook(notebook_code))
+    assert (read_source(tmp_path).name, read_source(tmp_path).note) == (
+        f"{STEM}{counted_ending}",
+        note,
+    )
     assert read_source(tmp_path, stub=None).note == BOTH, "where the stub is not known"
 
 
-def test_of_two_files_with_an_earlier_name_the_stub_does_not_count(tiny_copy, tmp_path):
+def test_a_stub_with_the_exercises_earlier_name_does_not_count(tiny_copy, tmp_path):
     settings = tiny_copy / "course.yaml"
     row = "- id: running_mean\n"
     settings.write_text(settings.read_text().replace(row, f"{row}        was: [mean_so_far]\n"))
     exercise = load_course(tiny_copy).exercises[0]
     (tmp_path / "01_mean_so_far.py").write_text(STUB)
     (tmp_path / "01_mean_so_far.ipynb").write_text(notebook(RIGHT))
-    attempt = read_exercise(tmp_path, exercise, Source("", STUB).code_digest, KIB)
+    attempt = read_exercise(tmp_path, exercise, Source("", STUB).code_digest, SIZE_LIMIT_KIB)
     assert attempt.name == "01_mean_so_far.ipynb"
     assert attempt.note == (
         "Graded from 01_mean_so_far.ipynb: this exercise is called 01_running_mean now."
     )
 
 
-def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
+def test_notebooks_may_be_large_but_have_limited_cells(tmp_path):
     document = json.loads(notebook("x = 1"))
     document["cells"][0]["outputs"] = [
-        {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}
+        {"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * SIZE_LIMIT_KIB}}
     ]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(document))
     assert (read_source(tmp_path).problem, read_source(tmp_path).text) == ("", "x = 1\n")
     cells = '{"cell_type":"code","source":""},' * 30_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
     clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
-    assert read_source(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
+    assert (
+        read_source(tmp_path).problem
+        == f"{STEM}.ipynb is larger than {8 * SIZE_LIMIT_KIB} KiB. {clear}"
+    )
     assert (
         read_attempt(tmp_path, STEM, None, 1024).problem
         == "This notebook has 30000 cells; at most 2000 are read."
     )
 
 
-def test_the_digest_tells_attempts_apart_and_nothing_else():
+def test_the_digest_depends_on_everything_but_the_note():
     attempt = Source("a.py", "x = 1\n")
     assert with_fields(attempt, note="another note").digest == attempt.digest
     changes = {"name": "b.py", "text": "x = 2\n", "cells": (1,), "missing": True, "problem": "x"}
@@ -300,7 +315,7 @@ def test_a_copy_with_the_same_text_is_not_parsed_again():
     assert with_fields(attempt, text="x = 2\n").tree is not statements
 
 
-def test_a_cell_is_a_source_of_its_own_with_the_lines_of_the_notebook():
+def test_a_cell_is_parsed_on_its_own_with_the_notebooks_line_numbers():
     two_cells = read_notebook(notebook("x = 1\ny = (", "def f():\n    return 1"))
     first_cell, second_cell = two_cells.cell_sources
     assert [two_cells.cell_around(line) for line in (1, 2, 3, 4, 5)] == (
@@ -313,57 +328,58 @@ def test_a_cell_is_a_source_of_its_own_with_the_lines_of_the_notebook():
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
-def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path, ending):
-    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden
-    input.
+def test_a_file_with_too_many_lines_is_refused_with_the_reason(tmp_path, ending):
+    """Feedback shows line numbers. With 90,000 lines, an attempt could raise on a line whose number
+    encodes a hidden input.
     """
-    for lines, says in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
+    for lines, expected_message in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
         text = "x = 1\n" + "\n" * lines + "raise LookupError\n"
         (tmp_path / f"{STEM}{ending}").write_text(text if ending == ".py" else notebook(text))
         attempt = read_source(tmp_path)
-        assert attempt.problem.startswith(says)
+        assert attempt.problem.startswith(expected_message)
         assert (
             bool(attempt.text)
-            != bool(says)
+            != bool(expected_message)
             == ("feedback tells the line of a mistake" in attempt.problem)
         )
 
 
-def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
-    """The fault of Python 3.11 that a second try mends, played by a parser that has it once."""
+def test_parsing_is_repeated_after_a_system_error_of_python(monkeypatch):
+    """Two threads that parse at once can cause this error in Python 3.11; a second try succeeds."""
     parse, faults = (
         ast.parse,
         [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")],
     )
 
-    def once_wrong(*arguments: object) -> object:
+    def fail_once(*arguments: object) -> object:
         if faults:
             raise faults.pop()
         return parse(*arguments)
 
-    monkeypatch.setattr(source_text.ast, "parse", once_wrong)
+    monkeypatch.setattr(source_text.ast, "parse", fail_once)
     assert [ast.unparse(statement) for statement in Source("", "x = 1").tree] == ["x = 1"]
     assert not faults
 
 
 def defined_names(source: str) -> dict[str, Any]:
-    """What the source defines: it must be Python."""
+    """Run the source, and return the names that it defines."""
     names: dict[str, Any] = {}
     exec(compile(source, "attempt", "exec"), names)
     del names["__builtins__"]
     return names
 
 
-def cells(*pairs: tuple[str, object]) -> str:
-    """A notebook's text with cells of these kinds."""
+def cells(*types_and_sources: tuple[str, object]) -> str:
+    """Return a notebook's text with cells of these types and sources."""
     cell_dicts = [
-        {"cell_type": cell_type, "metadata": {}, "source": source} for cell_type, source in pairs
+        {"cell_type": cell_type, "metadata": {}, "source": source}
+        for cell_type, source in types_and_sources
     ]
     return json.dumps({"cells": cell_dicts, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @cases(
-    "pairs, source",
+    "types_and_sources, source",
     {
         "words and code": (
             [("markdown", "# Words"), ("code", "x = 1"), ("raw", "more"), ("code", "x += 1")],
@@ -373,12 +389,12 @@ def cells(*pairs: tuple[str, object]) -> str:
         "nothing": ([], "\n"),
     },
 )
-def test_code_cells_are_joined_in_their_order_and_text_is_left_out(pairs, source):
-    assert read_notebook(cells(*pairs)).text == source
+def test_code_cells_are_joined_and_other_cells_left_out(types_and_sources, source):
+    assert read_notebook(cells(*types_and_sources)).text == source
 
 
 @cases(
-    "cell, defines",
+    "cell, expected_names",
     {
         "a line magic": ("%matplotlib inline\nx = 1", {"x": 1}),
         "a shell line": ("!pip install einops\nx = 1", {"x": 1}),
@@ -406,25 +422,25 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out(pairs, source
         "nothing but a cell magic": ("%%time", {}),
     },
 )
-def test_magics_are_skipped_and_python_is_kept(cell, defines):
-    assert defined_names(read_notebook(notebook(cell)).text) == defines
+def test_magics_are_removed_and_python_is_kept(cell, expected_names):
+    assert defined_names(read_notebook(notebook(cell)).text) == expected_names
 
 
 @pytest.mark.parametrize(
     "cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"]
 )
-def test_line_numbers_stay_what_the_student_sees(cell):
+def test_removing_magics_keeps_line_numbers(cell):
     tree = ast.parse(read_notebook(notebook(cell)).text)
     assert tree.body[-1].lineno == 4
 
 
-def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it():
+def test_a_syntax_error_in_a_cell_keeps_its_line_number():
     with pytest.raises(SyntaxError) as error:
         ast.parse(read_notebook(notebook("x = 1", "def f(:\n    pass")).text)
     assert error.value.lineno == 3
 
 
-NO_NOTEBOOKS = {
+INVALID_NOTEBOOKS = {
     "an empty file": "",
     "a list": "[]",
     "a notebook of ten years ago": '{"worksheets": [{"cells": []}]}',
@@ -440,8 +456,8 @@ NO_NOTEBOOKS = {
 }
 
 
-@cases("text", NO_NOTEBOOKS)
-def test_what_is_no_notebook_is_refused_in_one_sentence(text):
+@cases("text", INVALID_NOTEBOOKS)
+def test_an_invalid_notebook_is_refused_with_one_message(text):
     with pytest.raises(
         NotebookError,
         match=r"^This is not a notebook that can be read: save it again from Jupyter\.$",
@@ -449,8 +465,8 @@ def test_what_is_no_notebook_is_refused_in_one_sentence(text):
         read_notebook(text)
 
 
-def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
-    """A megabyte of names and commas takes the parser a gigabyte."""
+def test_a_notebook_with_too_much_code_is_refused_before_parsing():
+    """Python's parser needs a gigabyte of memory for a megabyte of names and commas."""
     line = "a," * 49 + "a\n"
     assert line in read_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x")).text
     with pytest.raises(NotebookError, match="has more than 200,000 characters of code"):
@@ -468,18 +484,18 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
         "a text that never ends": "'''" + "\\\n" * 90_000,
     },
 )
-def test_a_hostile_cell_does_not_break_the_reader(cell):
+def test_a_hostile_cell_does_not_crash_the_reader(cell):
     assert read_notebook(notebook(cell)).text.endswith("\n")
 
 
-def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
+def test_visible_checks_are_removed_also_after_a_very_long_comment():
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
     script = Source("a.py", picture + "import manyheads\nx = 1\n")
     assert without_engine(script) == Source("a.py", picture + "\nx = 1\n")
 
 
 @cases(
-    "text, rest",
+    "text, remaining_text",
     {
         "code before": ("x = 'é'; import manyheads\n", "x = 'é'; pass\n"),
         "code behind": ("import manyheads; x = 1\n", "pass; x = 1\n"),
@@ -487,13 +503,13 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
         "several lines": ("from manyheads import (\n    a,\n)\nx = 1\n", "\n\n\nx = 1\n"),
     },
 )
-def test_code_beside_a_visible_check_stays(text, rest):
-    assert without_engine(Source("a.py", text)).text == rest
+def test_removing_visible_checks_keeps_code_on_the_same_line(text, remaining_text):
+    assert without_engine(Source("a.py", text)).text == remaining_text
 
 
 LESSON = f"# The running mean\n\nIt looks like this:\n\n```python\n{RIGHT}```\n"
 MARKDOWN = "stands in a Markdown cell: make it a code cell."
-NOT_RUN = {
+CELLS_NOT_RUN = {
     "Markdown": (("markdown", RIGHT), MARKDOWN),
     "Markdown, as lines": (("markdown", RIGHT.splitlines(keepends=True)), MARKDOWN),
     "Markdown, with a remark above": (
@@ -518,21 +534,21 @@ NOT_RUN = {
 }
 
 
-@cases("cell, says", NOT_RUN)
-def test_of_a_cell_that_is_not_run_it_is_said_what_to_make_of_it(cell, says):
+@cases("cell, expected_message", CELLS_NOT_RUN)
+def test_a_function_in_a_cell_that_is_not_run_gets_advice(cell, expected_message):
     source = read_notebook(cells(("code", "import torch"), cell))
-    assert location_of(source, "running_mean") == says
+    assert location_of(source, "running_mean") == expected_message
     assert location_of(read_notebook(cells(("code", RIGHT), cell)), "running_mean").startswith(
         "stands on line 1"
     )
 
 
-def test_a_cell_of_text_that_has_none_is_no_fault():
+def test_a_markdown_cell_without_source_is_allowed():
     text = cells(("code", "x = 1"), ("markdown", None)).replace(', "source": null', "")
     assert read_notebook(text).text == "x = 1\n"
 
 
-NOTHING = [
+UNWRITTEN_BODIES = [
     "pass",
     '"""The mean."""',
     "...",
@@ -543,7 +559,7 @@ NOTHING = [
     '"""The mean."""\n    pass',
 ]
 MODULE = "from torch import nn\n\n\nclass Head(nn.Module):\n"
-EMPTY = {
+UNWRITTEN_FILES = {
     "a class": f"{MODULE}    pass\n",
     "methods": (
         f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n"
@@ -559,7 +575,7 @@ EMPTY = {
         "        print(x)\n"
     ),
 }
-SOMETHING = {
+WRITTEN_FILES = {
     "a parent of a very long name": f"class A(a{'.b' * 900}):\n    pass\n",
     "a parent that is no name": "class A(f()):\n    pass\n",
     "no function": "import torch\n",
@@ -586,15 +602,15 @@ SOMETHING = {
 
 @pytest.mark.parametrize(
     "text",
-    [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()],
-    ids=[*NOTHING, *EMPTY],
+    [*(f"def mean(x):\n    {body}\n" for body in UNWRITTEN_BODIES), *UNWRITTEN_FILES.values()],
+    ids=[*UNWRITTEN_BODIES, *UNWRITTEN_FILES],
 )
-def test_a_file_without_content_is_nothing(text):
+def test_a_file_without_code_of_its_own_is_unwritten(text):
     assert Source("attempt.py", text).is_unwritten
 
 
-@cases("text", SOMETHING)
-def test_whoever_has_begun_has_written_something(text):
+@cases("text", WRITTEN_FILES)
+def test_a_file_with_code_of_its_own_is_not_unwritten(text):
     assert not Source("attempt.py", text).is_unwritten
 
 
@@ -606,32 +622,32 @@ def test_whoever_has_begun_has_written_something(text):
         "no right attempt": ("grader/right/*/*.py", False),
     },
 )
-def test_nothing_is_written_in(files, is_unwritten):
+def test_stubs_are_unwritten_and_solutions_are_not(files, is_unwritten):
     paths = sorted(REPOSITORY.glob(files))
     sources = [Source(path.name, path.read_text(encoding="utf-8")) for path in paths]
     assert sources
     assert [source.name for source in sources if source.is_unwritten is not is_unwritten] == []
 
 
-def test_what_is_not_written_is_told_apart_from_what_is():
-    of_two = (
+def test_unwritten_functions_and_classes_are_listed():
+    class_template = (
         "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n"
         "    def forward(self, x):\n        {}\n"
     )
-    written = (
+    written_functions = (
         "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n"
         "    return x\n"
     )
     text = (
-        f"{written}def total(x):\n    pass\n"
-        f"{of_two.format('Head', 'raise NotImplementedError')}"
-        f"{of_two.format('Body', 'return x')}"
+        f"{written_functions}def total(x):\n    pass\n"
+        f"{class_template.format('Head', 'raise NotImplementedError')}"
+        f"{class_template.format('Body', 'return x')}"
     )
     assert Source("attempt.py", text).unwritten_names == {"total", "Head"}
 
 
 @cases(
-    "text, left",
+    "text, left_over_raise",
     {
         "above the code": (
             "def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n",
@@ -660,98 +676,104 @@ def test_what_is_not_written_is_told_apart_from_what_is():
         "elsewhere": ("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None),
     },
 )
-def test_a_stub_that_still_ends_what_is_written_is_told_apart(text, left):
-    assert Source("attempt.py", text).left_over_raise("mean") == left
+def test_a_leftover_raise_of_the_stub_is_found(text, left_over_raise):
+    assert Source("attempt.py", text).left_over_raise("mean") == left_over_raise
 
 
-DEF = "def mean(x):\n    return x.mean()\n"
-INDENTED = "    def mean(x):\n        return x.mean()\n"
+MEAN = "def mean(x):\n    return x.mean()\n"
+INDENTED_MEAN = "    def mean(x):\n        return x.mean()\n"
 NO_CODE = "that is text, not code. Take it out of the quotes."
-GONE = (
+NO_LONGER_DEFINED = (
     "and is no function or class once all has run. Did something stop above it, or give its "
     "name to something else below?"
 )
 INSIDE = "on {} inside the `{}` on {}, which keeps it from being seen. Move it to the left margin."
-STANDS = {
+LOCATIONS = {
     "in a string": (
-        f'x = 1\n"""\n{DEF}"""\n',
+        f'x = 1\n"""\n{MEAN}"""\n',
         f"stands inside the string that begins on line 2: {NO_CODE}",
     ),
     "in a docstring": (
-        f'def total(x):\n    """Not yet:\n{INDENTED}"""\n',
+        f'def total(x):\n    """Not yet:\n{INDENTED_MEAN}"""\n',
         f"stands inside the string that begins on line 2: {NO_CODE}",
     ),
-    "in a class": (f"class A:\n{INDENTED}", f"stands {INSIDE.format('line 2', 'class', 'line 1')}"),
+    "in a class": (
+        f"class A:\n{INDENTED_MEAN}",
+        f"stands {INSIDE.format('line 2', 'class', 'line 1')}",
+    ),
     "in a function": (
-        f"def total(x):\n    return x\n{INDENTED}",
+        f"def total(x):\n    return x\n{INDENTED_MEAN}",
         f"stands {INSIDE.format('line 3', 'function', 'line 1')}",
     ),
     "below the main guard": (
-        f'if __name__ == "__main__":\n{INDENTED}',
+        f'if __name__ == "__main__":\n{INDENTED_MEAN}',
         f"stands {INSIDE.format('line 2', 'if', 'line 1')}",
     ),
     "below except": (
-        f"try:\n    pass\nexcept OSError:\n{INDENTED}",
+        f"try:\n    pass\nexcept OSError:\n{INDENTED_MEAN}",
         f"stands {INSIDE.format('line 4', 'try', 'line 1')}",
     ),
     "in a case": (
-        f"match 1:\n  case 2:\n{INDENTED}",
+        f"match 1:\n  case 2:\n{INDENTED_MEAN}",
         f"stands {INSIDE.format('line 3', 'match', 'line 1')}",
     ),
     "commented out": (
         "x = 1\n    #def mean(x):\n",
         "is commented out on line 2: take the # away, there and on the lines below.",
     ),
-    "deleted": (f"{DEF}del mean\n", f"stands on line 1, {GONE}"),
-    "overwritten": (f"{DEF}mean = None\n", f"stands on line 1, {GONE}"),
-    "above what stopped": (f"1 / 0\n{DEF}", f"stands on line 2, {GONE}"),
+    "deleted": (f"{MEAN}del mean\n", f"stands on line 1, {NO_LONGER_DEFINED}"),
+    "overwritten": (f"{MEAN}mean = None\n", f"stands on line 1, {NO_LONGER_DEFINED}"),
+    "above what stopped": (f"1 / 0\n{MEAN}", f"stands on line 2, {NO_LONGER_DEFINED}"),
     "nowhere": ("def total(x):\n    return x\n", ""),
-    "in a text that is too long": (f"class A:\n{INDENTED}{'x;' * CODE_LIMIT}", ""),
+    "in a text that is too long": (f"class A:\n{INDENTED_MEAN}{'x;' * CODE_LIMIT}", ""),
     "in words": ('"""The mean, of which def is short for definition."""\n# define mean here\n', ""),
     "under a longer name": ('"""\ndef means(x):\n"""\nclass A:\n    def my_mean(x): pass\n', ""),
     "in a call's argument": ("def total(mean):\n    mean = mean + 1\n    return mean\n", ""),
 }
 
 
-@cases("source, says", STANDS)
-def test_a_name_stands(source, says):
-    assert location_of(Source("a.py", source), "mean") == says
+@cases("source, expected_message", LOCATIONS)
+def test_the_location_of_a_definition_that_is_not_seen_is_explained(source, expected_message):
+    assert location_of(Source("a.py", source), "mean") == expected_message
 
 
-IN_CELLS = {
+LOCATIONS_IN_CELLS = {
     "that is no Python": (
-        ["x = 1", f"x = (\n{DEF}"],
+        ["x = 1", f"x = (\n{MEAN}"],
         "stands in code cell 2, which Python cannot read. Mend that cell first.",
     ),
-    "that stopped": (["x = 1", f"1 / 0\n{DEF}"], f"stands on line 2 of code cell 2, {GONE}"),
+    "that stopped": (
+        ["x = 1", f"1 / 0\n{MEAN}"],
+        f"stands on line 2 of code cell 2, {NO_LONGER_DEFINED}",
+    ),
     "inside a class, beside a broken cell": (
-        ["x = (", f"x = 1\nclass A:\n{INDENTED}"],
+        ["x = (", f"x = 1\nclass A:\n{INDENTED_MEAN}"],
         f"stands {INSIDE.format('line 3 of code cell 2', 'class', 'line 2 of code cell 2')}",
     ),
     "in a string, beside a broken cell": (
-        ["x = (", f"x = 1\n'''\n{DEF}'''"],
+        ["x = (", f"x = 1\n'''\n{MEAN}'''"],
         f"stands inside the string that begins on line 2 of code cell 2: {NO_CODE}",
     ),
     "nowhere": (["x = 1"], ""),
 }
 
 
-@cases("codes, says", IN_CELLS)
-def test_a_name_stands_in_a_cell(codes, says):
-    assert location_of(read_notebook(notebook(*codes)), "mean") == says
+@cases("cell_codes, expected_message", LOCATIONS_IN_CELLS)
+def test_the_location_in_a_notebook_names_the_cell(cell_codes, expected_message):
+    assert location_of(read_notebook(notebook(*cell_codes)), "mean") == expected_message
 
 
 MEAN_STUB = "def mean(x):\n    raise NotImplementedError()\n"
-WRITTEN = {
+SOLUTIONS_BESIDE_THE_STUB = {
     "above the stub": (
-        f"{DEF}\n{MEAN_STUB}",
+        f"{MEAN}\n{MEAN_STUB}",
         (
             "what is written on line 1 is not seen, for the stub on line 4 counts. Write it in "
             "the stub's place"
         ),
     ),
     "in a class": (
-        f"{MEAN_STUB}class A:\n{INDENTED}",
+        f"{MEAN_STUB}class A:\n{INDENTED_MEAN}",
         (
             "what is written on line 4 is not seen, for the stub on line 1 counts. Write it in "
             "the stub's place"
@@ -762,12 +784,12 @@ WRITTEN = {
 }
 
 
-@cases("source, says", WRITTEN)
-def test_what_is_written_beside_a_stub(source, says):
-    assert where_it_is_written(Source("a.py", source), "mean") == says
+@cases("source, expected_message", SOLUTIONS_BESIDE_THE_STUB)
+def test_a_solution_that_a_later_stub_replaces_is_located(source, expected_message):
+    assert where_it_is_written(Source("a.py", source), "mean") == expected_message
 
 
-USING = Source(
+CHAIN_OF_USES = Source(
     "attempt.py",
     """
 def scores(q, k): return q @ k.mT
@@ -781,8 +803,8 @@ if __name__ == "__main__":
 )
 
 
-def test_what_is_used_by_way_of_another_is_used():
-    assert {name: USING.uses(name) for name in USING.names_used} == {
+def test_uses_are_transitive():
+    assert {name: CHAIN_OF_USES.uses(name) for name in CHAIN_OF_USES.names_used} == {
         "scores": frozenset(),
         "helper": {"scores"},
         "attend": {"helper", "scores"},
@@ -790,6 +812,6 @@ def test_what_is_used_by_way_of_another_is_used():
     }
 
 
-def test_of_a_text_that_is_no_python_nothing_is_known():
+def test_a_source_that_is_not_python_has_no_names():
     source = Source("attempt.py", "def f(:")
     assert (source.names_used, source.uses("f")) == ({}, frozenset())
