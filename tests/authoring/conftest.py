@@ -1,4 +1,4 @@
-"""Internal: claims about a course are tried in this process and in its warm box, by the plugin."""
+"""Internal: run the claims of `course verify` in this process, with a box that is already open."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -24,8 +24,10 @@ def release_course(folder: Path) -> list[str]:
 
 @pytest.fixture
 def claim_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LinesOf:
-    """What becomes of claims about the course in a folder: of those that fit pytest's `-k`. pairs:
-    none, unless all are asked.
+    """Return a function that checks claims about the course in a folder.
+
+    Its parameters are the folder; `chosen`, an expression for pytest's `-k`; `pairs`, the number
+    of pairs of mutants, None for all; and `named`, the ids of exercises, empty for all.
     """
     monkeypatch.setattr(plugin, "open_box", lambda *_: nullcontext(request.getfixturevalue("box")))
 

@@ -1,4 +1,4 @@
-"""The students' class repository: complete by itself, and the same bytes every time."""
+"""The class repository for students: its files, its documents, and the trial before a release."""
 
 import io
 import json
@@ -38,10 +38,11 @@ WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 
-INSTRUCTORS = ("solutions/", "grader/", ".course/", "tests/", "examples/")
+INSTRUCTOR_FOLDERS = ("solutions/", "grader/", ".course/", "tests/", "examples/")
 
 
 def exercise_files(course: Course) -> list[Path]:
+    """Return the released files of all exercises."""
     return [
         p
         for p in (course.root / "exercises").rglob("*")
@@ -51,22 +52,22 @@ def exercise_files(course: Course) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def repository_files(tiny: Course) -> dict[str, bytes]:
-    """The class repository of the tiny course."""
+    """Return the files of the tiny course's class repository."""
     return bundle(tiny, exercise_files(tiny), "@school")
 
 
 @pytest.fixture(scope="module")
-def whole(
+def class_folder(
     tiny: Course, repository_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The class repository in a folder of its own: not to be written to."""
+    """Return a folder with the class repository. Tests must not write to it."""
     folder = tmp_path_factory.mktemp("whole") / "class"
     hand_over(tiny, folder, repository_files)
     return folder
 
 
-def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole):
-    class_files = content(whole)
+def test_the_class_repository_has_student_files_but_no_instructor_files(class_folder):
+    class_files = content(class_folder)
     for name in (
         "README.md",
         "AGENTS.md",
@@ -87,9 +88,9 @@ def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole
         ".github/workflows/grade.yml",
     ):
         assert class_files[name], name
-    assert len(class_files) < 25  # a student sees what is theirs
+    assert len(class_files) < 25  # few files, so that students find theirs
     assert not [
-        name for name in class_files if name.startswith(INSTRUCTORS) or "__pycache__" in name
+        name for name in class_files if name.startswith(INSTRUCTOR_FOLDERS) or "__pycache__" in name
     ]
     for name in ("course.yaml", SCRIPT):
         assert class_files[name] == (TINY / name).read_bytes()
@@ -99,7 +100,7 @@ def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole
 
 
 @pytest.mark.parametrize("python", [PYTHON, "3.99"])
-def test_the_workflow_judges_with_the_python_that_students_are_told(
+def test_the_grading_workflow_uses_the_documented_python_version(
     tiny, tmp_path, monkeypatch, python
 ):
     monkeypatch.setattr(class_repository, "PYTHON", python)
@@ -110,62 +111,62 @@ def test_the_workflow_judges_with_the_python_that_students_are_told(
     assert judges_python(tmp_path) == python
 
 
-def test_the_students_words_are_about_this_course(whole):
+def test_readme_and_codeowners_are_filled_in_for_the_course(class_folder):
     readme, owners = (
-        (whole / "README.md").read_text(),
-        (whole / ".github" / "CODEOWNERS").read_text(),
+        (class_folder / "README.md").read_text(),
+        (class_folder / ".github" / "CODEOWNERS").read_text(),
     )
     assert "# Averages\n" in readme
     assert f"| `{SCRIPT}` | The running mean | 4 |" in readme
-    assert "@@" not in readme + (whole / "Makefile").read_text() + owners
+    assert "@@" not in readme + (class_folder / "Makefile").read_text() + owners
     owned = [line.split() for line in owners.splitlines() if line and line[0] != "#"]
     assert owned == [["*", "@school"], [f"/{SCRIPT}"], [f"/{SCRIPT.replace('.py', '.ipynb')}"]]
 
 
-def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
-    whole,
+def test_notebooks_and_colab_instructions_install_the_engine_by_its_path(
+    class_folder,
 ):
-    notebook = whole / SCRIPT.replace(".py", ".ipynb")
+    notebook = class_folder / SCRIPT.replace(".py", ".ipynb")
     assert "%pip install ../../manyheads-*.whl" in notebook.read_text()
     assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [
-        whole / WHEEL
+        class_folder / WHEEL
     ]
-    readme = (whole / "README.md").read_text()
+    readme = (class_folder / "README.md").read_text()
     assert (
-        f"%cd class/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n"
+        f"%cd class/{notebook.parent.relative_to(class_folder)}\n    %pip install ../../{WHEEL}\n"
         in readme
     )
-    assert f"`{notebook.relative_to(whole)}`" in readme
-    assert readme.count("OWNER/REPO") == 1  # what a student has to fill in
+    assert f"`{notebook.relative_to(class_folder)}`" in readme
+    assert readme.count("OWNER/REPO") == 1  # a placeholder that each student replaces
 
 
-def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(
-    whole,
+def test_the_readme_lists_student_commands_and_answers_questions(
+    class_folder,
 ):
     readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
-    exercise_id = "attention_scores"  # not 01, which is two exercises
-    named = (
+    exercise_id = "attention_scores"  # two exercises of the real course have the number 01
+    commands_with_exercise = (
         f"hint {exercise_id}",
         f"trace {exercise_id}",
         f"plot {exercise_id}",
         "train weight_split",
     )
-    for command in ("check --watch", "status", *named, "bench --quick"):
+    for command in ("check --watch", "status", *commands_with_exercise, "bench --quick"):
         assert f"| `course {command}` |" in readme, command
     assert '    args = ["lsp"]' in readme
     assert (
         "**What of dropout, of masks and of refusals is judged?**" in readme
-    )  # of the course's own grader/questions.md
+    )  # from the course's grader/questions.md
     assert "An answer has 5 s and an exercise 20 s" in readme
     assert "`course status` says how many points only grading can give" in readme
-    without_attention = (whole / "README.md").read_text()
+    without_attention = (class_folder / "README.md").read_text()
     assert "| `course plot 01` |" in without_attention
     assert not any(f"course {command}" in without_attention for command in ("train", "bench"))
 
 
-def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(whole):
-    readme = (whole / "README.md").read_text()
-    places = [
+def test_the_readme_explains_installation_and_work_before_listing_files(class_folder):
+    readme = (class_folder / "README.md").read_text()
+    positions = [
         readme.index(passage)
         for passage in (
             "200 MB",
@@ -176,12 +177,12 @@ def test_the_readme_says_what_to_install_and_what_to_do_before_what_there_is(who
             "| file |",
         )
     ]
-    assert places == sorted(places)
-    section = readme[places[3] : readme.index("## In your editor")]
+    assert positions == sorted(positions)
+    section = readme[positions[3] : readme.index("## In your editor")]
     assert ".venv/bin" not in section
 
 
-def test_no_exercise_of_the_real_course_is_named_by_the_templates():
+def test_templates_mention_no_exercise_of_the_real_course():
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
     for path in (REPOSITORY / "manyheads" / "authoring" / "templates").rglob("*"):
@@ -190,23 +191,23 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates():
 
 
 @pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
-def test_an_owner_that_is_none_is_refused(tiny, owner):
+def test_an_invalid_owner_is_refused(tiny, owner):
     with pytest.raises(
         CourseError, match=r"is not a login or team\. Next: course release --out DIR --owner @ada"
     ):
         bundle(tiny, [], owner)
 
 
-def test_it_is_the_same_bytes_every_time(tiny, repository_files, whole):
+def test_building_a_class_repository_is_reproducible(tiny, repository_files, class_folder):
     assert bundle(tiny, exercise_files(tiny)[::-1], "@school") == repository_files
-    assert content(whole) == repository_files
-    assert judges_python(whole) == PYTHON
+    assert content(class_folder) == repository_files
+    assert judges_python(class_folder) == PYTHON
     listed = json.loads(repository_files[MANIFEST])["files"]
     assert listed.keys() == repository_files.keys() - {MANIFEST}
 
 
 def unpack_engine(wheel: bytes, folder: Path) -> Path:
-    """The engine of a wheel, which says when it is the one that runs."""
+    """Unpack the engine of a wheel, changed so that it prints a line when it runs."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         archive.extractall(folder)
     main = folder / "manyheads" / "__main__.py"
@@ -216,7 +217,7 @@ def unpack_engine(wheel: bytes, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def run_in(repository_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The released engine in a folder, in a process that knows of no other."""
+    """Return a function that runs a command of the released engine in a folder."""
     engine = unpack_engine(repository_files[WHEEL], tmp_path_factory.mktemp("engine"))
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -227,34 +228,34 @@ def run_in(repository_files: dict[str, bytes], tmp_path_factory: pytest.TempPath
 
 
 @cases(
-    "attempt, exercise, status, says",
+    "attempt, exercise, status, message",
     {
         "a stub": (None, "", 0, "Welcome to Averages: one exercise."),
         "a mistake": (WRONG, "", 1, "You divided by the length of x everywhere."),
         "a right attempt": (RIGHT, "running_mean", 0, "✓ 01 The running mean 4 / 4"),
     },
 )
-def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(
-    whole, run_in, tmp_path, attempt, exercise, status, says
+def test_course_check_works_in_the_class_repository(
+    class_folder, run_in, tmp_path, attempt, exercise, status, message
 ):
-    folder = shutil.copytree(whole, tmp_path / "class")
+    folder = shutil.copytree(class_folder, tmp_path / "class")
     if attempt:
         (folder / SCRIPT).write_text(attempt)
     completed = run_in(folder, "check", *exercise.split())
     assert (completed.returncode, completed.stderr) == (status, "")
     assert completed.stdout.startswith("the released engine\n")
-    assert says in " ".join(completed.stdout.split())
+    assert message in " ".join(completed.stdout.split())
 
 
-def test_make_check_sets_up_and_then_checks(whole):
+def test_make_check_runs_setup_and_then_course_check(class_folder):
     command = "make --dry-run check EXERCISE=running_mean PYTHON=python3".split()
-    alone = {
+    environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
     }
-    says = subprocess.run(
-        command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True
+    commands = subprocess.run(
+        command, cwd=class_folder, env=environment, stdout=subprocess.PIPE, text=True
     ).stdout.splitlines()
-    assert says[0].split() == [
+    assert commands[0].split() == [
         "EXTRAS=[editor]",
         "sh",
         "tools/build-venv",
@@ -262,32 +263,35 @@ def test_make_check_sets_up_and_then_checks(whole):
         '".venv"',
         '""',
     ]
-    # a mistake is no fault of make's
-    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")
+    # status 1 means a mistake in an attempt: make must not fail
+    assert commands[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")
 
 
 @pytest.mark.parametrize(
     "arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")]
 )
-def test_what_needs_the_instructors_repository_says_so(whole, run_in, arguments):
-    completed = run_in(whole, *arguments)
-    needs = (
+def test_instructor_commands_are_refused_in_the_class_repository(class_folder, run_in, arguments):
+    completed = run_in(class_folder, *arguments)
+    reason = (
         f"course {arguments[0]} needs the instructor's repository, with its solutions/; "
-        f"{whole} has none"
+        f"{class_folder} has none"
     )
-    assert (completed.returncode, completed.stderr) == (2, f"course: {needs}. Next: course check\n")
+    assert (completed.returncode, completed.stderr) == (
+        2,
+        f"course: {reason}. Next: course check\n",
+    )
 
 
-def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository):
-    """Of the engine, too: what warms up the zygote once held one, and no class repository could be
-    made.
+def test_the_real_class_repository_contains_no_line_of_a_solution(repository):
+    """This includes the engine: a file of the engine once had such a line, and no class repository
+    could be released.
     """
     course = load_course(repository)
     assert leaks(course, bundle(course, exercise_files(course), "@school")) == ()
 
 
 def remove_module(wheel: bytes, module: str) -> bytes:
-    """The wheel, but for one of its files."""
+    """Return the wheel without this file."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as source, zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():
@@ -299,43 +303,43 @@ def remove_module(wheel: bytes, module: str) -> bytes:
 STUB_LINE = b'    raise NotImplementedError("write this part")\n'
 
 
-STUB_THAT_EARNS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
-LACKS_ERRORS = (
+STUB_WITH_POINTS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+MISSING_MODULE_MESSAGE = (
     "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.files'"
 )
 
 
 @cases(
-    "name, is_handed_over, says",
+    "name, is_handed_over, message",
     {
         "a stub that earns points": (SCRIPT, False, "cannot be released: its stub scores 3"),
-        "such a stub, where the rest was handed over before": (
+        "such a stub, in a later release": (
             SCRIPT,
             True,
             "cannot be released: its stub scores 3",
         ),
-        "an engine that lacks a module": (WHEEL, False, LACKS_ERRORS),
-        "such an engine, which was handed over before, is not tried again": (WHEEL, True, ""),
+        "an engine that lacks a module": (WHEEL, False, MISSING_MODULE_MESSAGE),
+        "an engine is not tried again in a later release": (WHEEL, True, ""),
     },
 )
-def test_one_that_would_not_do_is_not_released(tiny, repository_files, name, is_handed_over, says):
+def test_a_class_repository_that_does_not_work_is_not_released(
+    tiny, repository_files, name, is_handed_over, message
+):
     original = repository_files[name]
     spoilt = (
-        original.replace(STUB_LINE, STUB_THAT_EARNS)
+        original.replace(STUB_LINE, STUB_WITH_POINTS)
         if name == SCRIPT
         else remove_module(original, "manyheads/files.py")
     )
     assert spoilt != original
-    with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():
+    with pytest.raises(CourseError, match=re.escape(message)) if message else nullcontext():
         try_out(
             tiny, Catalogue(tiny), repository_files | {name: spoilt}, is_handed_over=is_handed_over
         )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_tries_them(
-    two_means, jobs
-):
+def test_visible_checks_that_a_solution_fails_are_not_released(two_means, jobs):
     course = load_course(two_means)
     files = bundle(course, [*write_release(course, Catalogue(course))], "@ada")
     try_out(course, Catalogue(course), files, jobs=jobs)
@@ -346,7 +350,7 @@ def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_
         try_out(course, Catalogue(course), files, jobs=jobs)
 
 
-def test_a_busy_machine_does_not_stop_a_release(tiny_copy, repository_files):
+def test_solutions_may_exceed_the_time_limit_of_a_call_in_the_trial(tiny_copy, repository_files):
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
     course = load_course(tiny_copy)
@@ -359,14 +363,16 @@ def test_solutions_that_take_too_long_are_not_released(tiny, repository_files, m
         try_out(tiny, Catalogue(tiny), repository_files)
 
 
-def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):
+def test_course_release_writes_the_class_repository_and_a_next_step(
+    run_course, tiny_copy, tmp_path
+):
     completed = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
     assert completed.returncode == 0, completed.stderr
     folder = tmp_path / "class"
-    then = f"Next: course release --out {folder} --owner @YOU, for CODEOWNERS names nobody yet"
+    next_step = f"Next: course release --out {folder} --owner @YOU, for CODEOWNERS names nobody yet"
     assert (
         completed.stdout.splitlines()[1]
-        == f"{len(content(folder))} files written to {folder}. {then}"
+        == f"{len(content(folder))} files written to {folder}. {next_step}"
     )
     workflow = yaml.safe_load((folder / ".github" / "workflows" / "grade.yml").read_text())
     assert workflow["name"] == "grade"

@@ -1,4 +1,4 @@
-"""Every figure in a lesson is computed anew, or stands with its source: figures.yaml says how."""
+"""Numbers in lessons: each one is computed again, or cited with its source, as in figures.yaml."""
 
 import contextlib
 import io
@@ -30,7 +30,7 @@ def one_line(text: str) -> str:
 
 
 def markdown(path: Path) -> str:
-    """Return the words of a lesson in one line."""
+    """Return the Markdown text of a lesson in one line."""
     cells = path.read_text(encoding="utf-8").split("# %% ")
     prose = "".join(
         cell.removeprefix("[markdown]") for cell in cells if cell.startswith("[markdown]")
@@ -48,7 +48,7 @@ def names_of(stem: str) -> dict[str, Any]:
 
 
 def gallery_cell(mistake: str, column: str) -> str:
-    """Return what the gallery of silent bugs says of a mistake."""
+    """Return the cell for a mistake in the table of docs/gallery.md."""
     lines = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8").splitlines()
     head, *rows = [re.split(r" *\| *", line) for line in lines if line.startswith("|")]
     return next(row for row in rows if mistake in row[1])[head.index(column)].strip("*")
@@ -68,7 +68,7 @@ def grid(numbers: torch.Tensor) -> str:
 
 
 def error_of(call: Callable[[], object]) -> str:
-    """Return what PyTorch says of a call that fails."""
+    """Return PyTorch's error message for a call that fails."""
     with pytest.raises(RuntimeError) as caught:
         call()
     return str(caught.value)
@@ -85,19 +85,19 @@ def count(module: torch.nn.Module) -> int:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_every_figure_of_a_lesson_is_computed_or_stands_with_its_source(lesson):
-    text = remaining = markdown(LESSONS[lesson])
+def test_every_number_in_a_lesson_is_computed_or_cited(lesson):
+    text = remaining_text = markdown(LESSONS[lesson])
     rows, names = TABLE[lesson], names_of(LESSONS[lesson].stem)
     exec(rows.get("with", ""), names)
     for row in rows["says"].splitlines():
         sentence = one_line(eval(f"f'''{row}'''", names))
         assert sentence in text + names["printed"], f"the lesson should say: {sentence}"
-        remaining = remaining.replace(sentence, one_line(re.sub(r"\{.*?\}", "", row)))
+        remaining_text = remaining_text.replace(sentence, one_line(re.sub(r"\{.*?\}", "", row)))
     for says, source in rows.get("cited", {}).items():
         assert says in text, f"no longer cited: {says}"
         assert source in text, f"the lesson should name the source of {says}: {source}"
-        remaining = remaining.replace(says, "")
-    unheld = set(FIGURE.findall(CITATION.sub("", remaining))) - set(
+        remaining_text = remaining_text.replace(says, "")
+    unexplained = set(FIGURE.findall(CITATION.sub("", remaining_text))) - set(
         TABLE["sizes"].strip().split(" | ")
     )
-    assert not unheld, f"neither computed nor cited: {unheld}"
+    assert not unexplained, f"neither computed nor cited: {unexplained}"

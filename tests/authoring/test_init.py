@@ -1,4 +1,7 @@
-"""What `course init` and `course new` write. What becomes of it is in test_installed_wheel.py."""
+"""`course init` and `course new`: the files that they write, and their error messages.
+
+test_installed_wheel.py grades a class with such a course.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,7 @@ pytestmark = pytest.mark.journey
 
 
 def sources(folder: Path) -> dict[str, bytes]:
-    """What an author writes of a course."""
+    """Return the files of a course that an author writes."""
     files = (path for name in ("solutions", "grader") for path in (folder / name).rglob("*"))
     paths = [p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts)]
     return {
@@ -22,20 +25,20 @@ def sources(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_course_that_these_tests_use_is_the_one_that_init_makes():
+def test_the_tiny_course_of_the_tests_is_the_one_that_init_writes():
     assert sources(TINY) == sources(HERE / "course")
 
 
-@pytest.mark.parametrize("there", ["a file", "its course"])
-def test_a_folder_that_holds_something_is_left_alone(tmp_path, there):
-    (tmp_path / there).write_text("mine")
-    says = r"is not empty: nothing is written\. Next: course init with a new folder's name"
-    with pytest.raises(CourseError, match=says):
+@pytest.mark.parametrize("existing_name", ["a file", "its course"])
+def test_init_does_not_write_into_a_folder_that_is_not_empty(tmp_path, existing_name):
+    (tmp_path / existing_name).write_text("mine")
+    message = r"is not empty: nothing is written\. Next: course init with a new folder's name"
+    with pytest.raises(CourseError, match=message):
         init_course(tmp_path, "T")
-    assert [path.name for path in tmp_path.iterdir()] == [there]
+    assert [path.name for path in tmp_path.iterdir()] == [existing_name]
 
 
-def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_course, tiny_copy):
+def test_a_new_exercise_has_placeholders_and_can_be_verified_when_filled(run_course, tiny_copy):
     created = run_course("new", "sums/scaled", cwd=tiny_copy)
     assert (created.returncode, created.stderr) == (0, "")
     assert created.stdout.endswith(
@@ -53,7 +56,7 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         pytest.param(
             "averages",
@@ -108,28 +111,30 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_cours
         ),
     ],
 )
-def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, name, says):
+def test_an_exercise_that_cannot_be_added_is_refused_with_a_message(
+    run_course, tiny_copy, name, message
+):
     original = sources(tiny_copy)
     completed = run_course("new", name, cwd=tiny_copy)
     assert (completed.returncode, completed.stdout) == (2, "")
-    assert says in completed.stderr
+    assert message in completed.stderr
     assert sources(tiny_copy) == original
 
 
 @cases(
-    "name, first",
+    "name, first_line",
     {
         "a slip of the pen": ("avrages/scaled", "avrages is a new assignment, beside averages"),
         "one that is there": ("averages/scaled", "solutions/averages/02_scaled.py"),
     },
 )
-def test_an_assignment_that_was_not_there_is_told(run_course, tiny_copy, name, first):
+def test_new_reports_when_it_creates_a_new_assignment(run_course, tiny_copy, name, first_line):
     completed = run_course("new", name, cwd=tiny_copy)
     assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.splitlines()[0] == first
+    assert completed.stdout.splitlines()[0] == first_line
 
 
-def test_an_assignment_that_cannot_be_replaced_stays_and_nothing_is_written(run_course, tiny_copy):
+def test_an_assignment_that_cannot_be_replaced_is_kept(run_course, tiny_copy):
     (tiny_copy / "grader" / "misconceptions" / "running_mean.py").write_text("MUTANTS = 1\n")
     original = sources(tiny_copy)
     completed = run_course("new", "basics/scaled", "--instead", "averages", cwd=tiny_copy)
@@ -147,7 +152,7 @@ def test_an_assignment_without_texts_can_be_replaced(tiny_copy):
     assert not course.assignments[0].exercises_folder.exists()
 
 
-def test_remarks_in_course_yaml_stay_where_they_are(run_course, tiny_copy):
+def test_comments_in_course_yaml_are_kept(run_course, tiny_copy):
     path = tiny_copy / "course.yaml"
     text = path.read_text().replace("limits:", "# how long\nlimits:") + "\n# the end\n"
     path.write_text(text)

@@ -1,6 +1,6 @@
-"""Internal: no course has functions that rounding or chance decides in each of these ways.
+"""Recording the replies of mutants: replies that depend on rounding or chance are not stored.
 
-What is recorded of mutants is what every processor computes.
+Internal: no course has functions that depend on rounding or chance in all of these ways.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 IN_FLOAT32 = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4]),), dtype="float32")
 
 
-def calls(call: Call) -> RecordedCalls:
-    """One recorded call, of a reference that returns its argument."""
+def recorded_calls(call: Call) -> RecordedCalls:
+    """Return one recorded call of a reference that returns its argument."""
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], [expected])}
@@ -46,9 +46,11 @@ def calls(call: Call) -> RecordedCalls:
     )
 
 
-def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
-    """Where the reply of each function is stored, and how many replies are."""
-    recorded = calls(call)
+def stored_replies_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:
+    """Return the index of each function's stored reply, None if it is not stored, and the number
+    of stored replies.
+    """
+    recorded = recorded_calls(call)
     stored_replies = [*map(Replies, recorded.fingerprints)]
     positions_by_function = [
         store_replies(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
@@ -59,7 +61,7 @@ def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | Non
     ], len(stored_replies[0].every)
 
 
-def print_of(f: Function) -> ReplyFingerprint:
+def fingerprint(f: Function) -> ReplyFingerprint:
     return fingerprint_of(LocalRunner({"f": f}).execute(CALL))
 
 
@@ -67,36 +69,40 @@ def multiplications(*factors: float) -> list[Function]:
     return [lambda x, k=k: x * k for k in factors]
 
 
-def by_chance_of_rounding(x: Tensor) -> Tensor:
+def nan_if_the_sum_is_round(x: Tensor) -> Tensor:
     return x.masked_fill(x.sum() == x.sum().float(), torch.nan)
 
 
-def for_sure(x: Tensor) -> Tensor:
+def always_nan(x: Tensor) -> Tensor:
     return torch.full_like(x, torch.nan)
 
 
-def not_for_sure(x: Tensor) -> Tensor:
-    return by_chance_of_rounding(x) * torch.nan if x[0] == 0.1 else x
+def nan_or_unchanged_by_rounding(x: Tensor) -> Tensor:
+    return nan_if_the_sum_is_round(x) * torch.nan if x[0] == 0.1 else x
 
 
-DOUBLE = print_of(lambda x: 2 * x).outputs[0]
+DOUBLED_OUTPUT = fingerprint(lambda x: 2 * x).outputs[0]
 # two such steps lead to another reply
-STEP = 0.7 * SAME * DOUBLE.norm / max(map(abs, DOUBLE.projections))
+STEP = 0.7 * SAME * DOUBLED_OUTPUT.norm / max(map(abs, DOUBLED_OUTPUT.projections))
 CHAIN = multiplications(*(2 * (1 + k * STEP) for k in range(3)))
 
 
 def rounding_function(middle: float) -> Function:
-    """Python rounds 2.5 down and 3.5 up: a change to one side shows in one of them alone."""
+    """Return a function that rounds x, scaled so that its first element is `middle`.
+
+    Python rounds 2.5 down and 3.5 up, so a small change of x in one direction changes the result
+    of only one of them.
+    """
     return lambda x: (x * (middle / 0.1)).round()
 
 
 @pytest.mark.parametrize(
-    ("functions", "call", "stored"),
+    ("functions", "call", "reply_indices"),
     [
         pytest.param(
-            [lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by what rounding leaves"
+            [lambda x: x / (x.sum() - 1)], CALL, [None], id="a division by a rounding error"
         ),
-        pytest.param([by_chance_of_rounding], CALL, [None], id="NaN if a sum is round"),
+        pytest.param([nan_if_the_sum_is_round], CALL, [None], id="NaN if a sum is round"),
         pytest.param([lambda x: (1e12 * x).sin()], CALL, [None], id="numbers of an ordinary size"),
         pytest.param(
             [lambda x: (1e7 * x).sin()], IN_FLOAT32, [None], id="numbers that float32 rounds"
@@ -106,12 +112,15 @@ def rounding_function(middle: float) -> Function:
                 [rounding_function(middle)],
                 IN_FLOAT32,
                 [None],
-                id=f"{middle}, which another processor may round otherwise",
+                id=f"{middle}, which another processor may round differently",
             )
             for middle in (2.5, 3.5)
         ),
         pytest.param(
-            [rounding_function(2.51)], IN_FLOAT32, [1], id="what every processor rounds alike"
+            [rounding_function(2.51)],
+            IN_FLOAT32,
+            [1],
+            id="a number that every processor rounds the same way",
         ),
         pytest.param(multiplications(1e9), CALL, [1], id="large numbers"),
         pytest.param(
@@ -128,53 +137,66 @@ def rounding_function(middle: float) -> Function:
             CHAIN,
             CALL,
             [1, 1, 2],
-            id="of a chain the first is stored for those that are the same as it",
+            id="of similar replies the first is stored",
         ),
-        pytest.param([not_for_sure], CALL, [None], id="what rounding decides"),
         pytest.param(
-            [not_for_sure, for_sure], CALL, [1, 1], id="what another mutant gives for sure"
+            [nan_or_unchanged_by_rounding], CALL, [None], id="a reply that depends on rounding"
         ),
-        pytest.param([for_sure, not_for_sure], CALL, [1, 1], id="in whatever order"),
+        pytest.param(
+            [nan_or_unchanged_by_rounding, always_nan],
+            CALL,
+            [1, 1],
+            id="the same reply without rounding by a later mutant",
+        ),
+        pytest.param(
+            [always_nan, nan_or_unchanged_by_rounding],
+            CALL,
+            [1, 1],
+            id="the same reply without rounding by an earlier mutant",
+        ),
     ],
 )
-def test_what_every_processor_computes_is_stored_and_nothing_else(functions, call, stored):
-    assert stored_of(functions, call) == (
-        stored,
-        1 + max([0, *(index for index in stored if index)]),
+def test_only_replies_that_every_processor_computes_are_stored(functions, call, reply_indices):
+    assert stored_replies_of(functions, call) == (
+        reply_indices,
+        1 + max([0, *(index for index in reply_indices if index)]),
     )
 
 
 def reply_violations(call: Call, f: Function) -> tuple[int | None, ViolatedOracles]:
-    """Where the reply of a function is stored, and the aspects that it breaks for sure."""
-    recorded = calls(call)
+    """Return the index of the function's stored reply, and the oracles that it certainly violates.
+
+    The index is None if the reply is not stored.
+    """
+    recorded = recorded_calls(call)
     stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
     positions = store_replies(stored_replies, {"f": f}, answers)
     violations = oracles_violated_by(
         [answer.observed for answer in answers], list(recorded.groups.values())
     )
-    (stored,), aspects = without_rounding(stored_replies, positions, violations)
-    return stored, aspects
+    (reply_index,), violated_oracles = without_rounding(stored_replies, positions, violations)
+    return reply_index, violated_oracles
 
 
-def test_what_rounding_decides_breaks_no_aspect_and_what_chance_decides_does():
+def test_random_replies_violate_oracles_but_rounding_does_not():
     assert ("values", (0,)) in reply_violations(CALL, lambda x: x + 1)[1]
     assert reply_violations(CALL, lambda x: (1e12 * x).sin()) == (None, frozenset())
-    stored, aspects = reply_violations(
+    reply_index, violated_oracles = reply_violations(
         replace(CALL, random=True), lambda x: x + torch.randn(len(x))
     )
-    assert stored is None
-    assert ("values", (0,)) in aspects
+    assert reply_index is None
+    assert ("values", (0,)) in violated_oracles
 
 
-def test_what_is_left_of_numbers_that_cancel_is_zero():
-    nothing, residue, little = map(print_of, multiplications(0, 3e-10, 1e-4))
-    assert residue.is_same(nothing)
-    assert not little.is_same(nothing)
+def test_a_residue_of_numbers_that_cancel_counts_as_zero():
+    zero, residue, small = map(fingerprint, multiplications(0, 3e-10, 1e-4))
+    assert residue.is_same(zero)
+    assert not small.is_same(zero)
 
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("id_", ["self_attention", "mha_by_loop", "kv_cache"])
-def test_the_recorded_weights_are_those_of_the_reference(id_):
+def test_the_recorded_attention_weights_are_those_of_the_reference(id_):
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == id_)
     stored = read(exercise.fingerprints)
     weights = recorded_weights(exercise, stored)
@@ -183,8 +205,8 @@ def test_the_recorded_weights_are_those_of_the_reference(id_):
     assert differences(stored, replace(stored, weights={})) == ["weights"]
 
 
-class Shares(nn.Module):
-    """Two heads, each with a causal mean; with flash set nothing of them is seen."""
+class TwoHeads(nn.Module):
+    """Two heads that compute a causal mean; with flash set, the attention weights stay hidden."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,12 +220,12 @@ class Shares(nn.Module):
         return (shares @ x[:, None]).mean(1)
 
 
-def test_the_shares_of_a_module_are_what_its_heads_give_to_each_token():
+def test_shares_of_returns_the_attention_weights_of_each_head():
     x = torch.randn(1, 3, 4)
     expected = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]).expand(
         2, 3, 3
     )
-    actual = shares_of(Shares(), x, {"flash": False})
+    actual = shares_of(TwoHeads(), x, {"flash": False})
     assert actual is not None
     torch.testing.assert_close(actual, expected)
-    assert shares_of(Shares(), x, {}) is None
+    assert shares_of(TwoHeads(), x, {}) is None

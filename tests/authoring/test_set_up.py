@@ -1,4 +1,4 @@
-"""Set-up with make builds the environment, or says in one sentence why it cannot."""
+"""`make setup` builds the virtual environment, or explains in one sentence why it cannot."""
 
 import hashlib
 import os
@@ -19,12 +19,12 @@ from tests.make import REPOSITORY, cases
 
 MAKEFILES = [REPOSITORY / "Makefile", HERE / "class" / "Makefile", HERE / "course" / "Makefile"]
 UNREACHABLE = "http://127.0.0.1:9/simple"  # the port "discard", where nothing listens
-# with them, make names each folder that it enters
+# with these variables, make prints the name of each folder that it enters
 FLAGS_OF_MAKE = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
 
 
 def set_up(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `make setup` in a folder, by this Python and without pip's five retries."""
+    """Run `make setup` in a folder, with this Python and without pip's five retries."""
     without_retries = {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
     return run_make(
         folder, "setup", f"PYTHON={sys.executable}", *options, **without_retries, **environment
@@ -32,9 +32,7 @@ def set_up(folder: Path, *options: str, **environment: str) -> subprocess.Comple
 
 
 def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run make in a folder, as a shell runs it: the make that runs these tests passes it no flags,
-    and no proxy.
-    """
+    """Run make in a folder, without a proxy and without flags of the make that runs the tests."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
     }
@@ -51,8 +49,8 @@ def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.Co
     )
 
 
-def with_tools(makefile: Path, folder: Path) -> Path:
-    """Make a folder of what set-up reads."""
+def setup_folder(makefile: Path, folder: Path) -> Path:
+    """Create a folder with this Makefile and the files that `make setup` reads."""
     shutil.copytree(HERE / "shared" / "tools", folder / "tools")
     shutil.copy(makefile, folder)
     shutil.copy(HERE / "shared" / "constraints.txt", folder)
@@ -63,20 +61,20 @@ def with_tools(makefile: Path, folder: Path) -> Path:
 
 @pytest.fixture
 def class_repository(tmp_path: Path) -> Path:
-    """A class repository, as far as set-up reads it."""
-    return with_tools(HERE / "class" / "Makefile", tmp_path / "class")
+    """Return a class repository with only the files that `make setup` reads."""
+    return setup_folder(HERE / "class" / "Makefile", tmp_path / "class")
 
 
 @pytest.fixture
-def environment_of_nothing(class_repository: Path) -> Path:
-    """An environment that make takes for complete."""
+def ready_environment(class_repository: Path) -> Path:
+    """Return an empty environment that is marked as complete."""
     command = [sys.executable, "-m", "venv", "--without-pip", ".venv"]
     subprocess.run(command, cwd=class_repository, check=True)
     (class_repository / ".venv" / ".ready").touch()
     return class_repository / ".venv"
 
 
-def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(class_repository):
+def test_an_unreachable_package_index_is_an_error_with_a_next_step(class_repository):
     completed = set_up(
         class_repository, f"TORCH_INDEX={UNREACHABLE.replace('//', '//ada:secret@')}"
     )
@@ -91,7 +89,7 @@ def test_an_index_that_cannot_be_reached_is_named_with_what_to_try(class_reposit
 
 @pytest.fixture
 def empty_index(tmp_path: Path) -> Iterator[str]:
-    """The address of an index that has nothing."""
+    """Yield the address of a package index without packages."""
     (tmp_path / "index" / "simple").mkdir(parents=True)
     serve_folder = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), serve_folder)
@@ -101,7 +99,7 @@ def empty_index(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_a_proxy_that_does_not_answer_is_told(class_repository):
+def test_an_unreachable_proxy_is_an_error_with_a_next_step(class_repository):
     proxy = UNREACHABLE.replace("//", "//ada:secret@").removesuffix("/simple")
     completed = set_up(
         class_repository, "TORCH_INDEX=http://index.example/simple", http_proxy=proxy
@@ -115,7 +113,7 @@ def test_a_proxy_that_does_not_answer_is_told(class_repository):
     assert "secret" not in message
 
 
-def test_an_index_that_is_reached_and_has_no_build_is_told_apart(class_repository, empty_index):
+def test_an_index_without_torch_has_another_message_than_no_index(class_repository, empty_index):
     completed = set_up(class_repository, f"TORCH_INDEX={empty_index}")
     assert completed.returncode == 2
     assert (
@@ -129,7 +127,7 @@ def test_an_index_that_is_reached_and_has_no_build_is_told_apart(class_repositor
 
 
 def write_wheel(folder: Path, name: str, requires: str = "") -> Path:
-    """A wheel of one empty module."""
+    """Write a wheel with one empty module. requires: lines for its metadata."""
     metadata = (
         f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nProvides-Extra: editor\n{requires}"
     )
@@ -158,7 +156,7 @@ def hand_out_engine(folder: Path, requires: str) -> None:
     (folder / "constraints.txt").write_text("torch==1.0\n")
 
 
-def test_what_can_be_had_is_installed_and_then_nothing_is_asked(class_repository):
+def test_available_packages_are_installed_once(class_repository):
     hand_out_engine(class_repository, "torch")
     completed = set_up(
         class_repository, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(class_repository.parent)
@@ -171,7 +169,7 @@ def test_what_can_be_had_is_installed_and_then_nothing_is_asked(class_repository
     assert again.stdout == "make: Nothing to be done for 'setup'.\n"
 
 
-def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(class_repository):
+def test_a_missing_package_of_the_engine_has_another_message_than_torch(class_repository):
     hand_out_engine(class_repository, "einops")
     completed = set_up(
         class_repository, PIP_INDEX_URL=UNREACHABLE, PIP_FIND_LINKS=str(class_repository.parent)
@@ -182,30 +180,30 @@ def test_an_engine_that_lacks_a_package_is_told_apart_from_torch(class_repositor
 
 
 @pytest.mark.parametrize("system", ["Darwin", "Linux"])
-def test_a_python_for_intel_macs_is_told_before_anything_is_built(
+def test_a_python_for_intel_macs_is_refused_before_anything_is_built(
     class_repository, tmp_path, system
 ):
-    this_machine = (
+    patched_platform = (
         f'import platform\nplatform.system = lambda: "{system}"\n'
         'platform.machine = lambda: "x86_64"\n'
     )
-    (tmp_path / "sitecustomize.py").write_text(this_machine)
+    (tmp_path / "sitecustomize.py").write_text(patched_platform)
     completed = set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}", PYTHONPATH=str(tmp_path))
     is_refused = "This Python is for Macs with an Intel processor" in completed.stderr
     assert (completed.returncode, is_refused) == (2, system == "Darwin")
     assert (class_repository / ".venv").exists() is (system == "Linux")
 
 
-def test_an_environment_is_built_once(class_repository, environment_of_nothing):
+def test_a_complete_environment_is_not_built_again(class_repository, ready_environment):
     assert set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
-    assert (environment_of_nothing / ".ready").exists()
+    assert (ready_environment / ".ready").exists()
 
 
 @pytest.mark.parametrize(
     "move", [shutil.move, lambda old, new: shutil.copytree(old, new, symlinks=True)]
 )
-def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
-    class_repository, environment_of_nothing, tmp_path, move
+def test_the_environment_is_rebuilt_in_a_moved_or_copied_folder(
+    class_repository, ready_environment, tmp_path, move
 ):
     move(class_repository, tmp_path / "class of 2027")
     completed = set_up(tmp_path / "class of 2027", f"TORCH_INDEX={UNREACHABLE}")
@@ -216,15 +214,15 @@ def test_in_a_folder_that_was_moved_or_copied_it_is_built_anew(
     assert completed.returncode == 2
 
 
-def test_an_environment_that_another_program_made_is_kept(class_repository):
-    """A workflow's runner links one."""
+def test_an_environment_of_another_program_is_kept(class_repository):
+    """For example, the runner of a workflow links to an environment of its own."""
     (class_repository / ".venv").mkdir()
     (class_repository / ".venv" / ".ready").touch()
     assert set_up(class_repository, f"TORCH_INDEX={UNREACHABLE}").returncode == 0
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
-def test_every_makefile_asks_whether_its_environment_was_moved(makefile):
+def test_every_makefile_checks_whether_its_environment_was_moved(makefile):
     text = makefile.read_text(encoding="utf-8")
     assert 'tools/build-venv $(shell sh tools/moved-venv "$(VENV)")' in text
     assert " FORCE\n" in text
@@ -238,15 +236,17 @@ def test_every_makefile_asks_whether_its_environment_was_moved(makefile):
         "a class": (MAKEFILES[2], ["SUBMITTED=submitted"], "results"),
     },
 )
-def test_an_examples_results_lie_apart_from_those_of_a_class(tmp_path, makefile, options, results):
-    grades = commands_of_make(with_tools(makefile, tmp_path / "course"), "grade", *options)
+def test_results_of_examples_and_of_a_class_have_different_folders(
+    tmp_path, makefile, options, results
+):
+    grades = commands_of_make(setup_folder(makefile, tmp_path / "course"), "grade", *options)
     submitted = options[0].partition("=")[2] if options else "examples/submitted"
     assert f".venv/bin/course grade {submitted} --out {results}\n" in grades
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: str(path.parent.name))
-def test_clean_removes_no_results_of_a_class(tmp_path, makefile):
-    removal = commands_of_make(with_tools(makefile, tmp_path / "course"), "clean")
+def test_make_clean_keeps_the_results_of_a_class(tmp_path, makefile):
+    removal = commands_of_make(setup_folder(makefile, tmp_path / "course"), "clean")
     assert removal.startswith("rm -rf .venv")
     assert "results" not in removal.split()
 

@@ -1,4 +1,4 @@
-"""A release makes stale files and nothing else, with one process or several."""
+"""`course release` rebuilds only stale files, with one process or several."""
 
 import multiprocessing
 import os
@@ -32,9 +32,13 @@ SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-def release_in_steps(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
-    """How many steps it took, and the files, with whether each was another before."""
-    load_bank.cache_clear()  # as in a process of its own
+def release(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
+    """Release the course in this folder.
+
+    Returns:
+        The number of steps (exercises to record), and for each released file whether it changed.
+    """
+    load_bank.cache_clear()  # as in a new process
     namespace_of.cache_clear()
     steps = []
 
@@ -51,15 +55,15 @@ def release_in_steps(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]
 @pytest.fixture
 def released_course(tiny_copy: Path) -> Path:
     """The folder of a tiny course that has just been released."""
-    release_in_steps(tiny_copy)
+    release(tiny_copy)
     return tiny_copy
 
 
-def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(
+def test_a_release_without_changes_records_and_writes_nothing(
     released_course,
 ):
     original = content(released_course)
-    steps, written = release_in_steps(released_course)
+    steps, written = release(released_course)
     files = [
         released_course / name for name in (SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS)
     ]
@@ -81,7 +85,7 @@ NO_MUTANTS_WORDS = (
         "a mutant": (edit(BANK, '"len(x)"', '"len(x) + 0"'), True),
         "a right attempt": (add(RIGHT, "A = 1\n"), True),
         "an unlisted wrong attempt": (add(WRONG, "A = 1\n"), True),
-        "an unlisted wrong attempt less": (lambda folder: (folder / WRONG).unlink(), True),
+        "an unlisted wrong attempt removed": (lambda folder: (folder / WRONG).unlink(), True),
         "a hint": (
             edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"),
             True,
@@ -90,80 +94,82 @@ NO_MUTANTS_WORDS = (
             edit("course.yaml", "How many numbers have", "How many have"),
             True,
         ),
-        "a remark": (edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False),
+        "a comment": (edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False),
         "words for a misconception that no mutant has": (add(TEXTS, NO_MUTANTS_WORDS), False),
-        "another place": (lambda folder: folder.rename(folder.with_name("elsewhere")), False),
+        "another folder": (lambda folder: folder.rename(folder.with_name("elsewhere")), False),
     },
 )
-def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(
+def test_a_change_makes_a_recording_stale_only_if_it_is_a_source_of_it(
     released_course, change, is_stale
 ):
     change(released_course)
     folder = released_course if released_course.exists() else released_course.with_name("elsewhere")
-    assert (release_in_steps(folder)[0] > 0) is is_stale
-    assert release_in_steps(folder)[0] == 0
+    assert (release(folder)[0] > 0) is is_stale
+    assert release(folder)[0] == 0
 
 
-def test_a_remark_that_students_read_is_released(released_course):
+def test_a_changed_comment_is_released_without_a_new_recording(released_course):
     edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released_course)
-    assert list(release_in_steps(released_course)[1].values()) == [True, True, False], (
-        "but the recording"
+    assert list(release(released_course)[1].values()) == [True, True, False], (
+        "script and notebook change, the recording does not"
     )
 
 
-def test_an_exercise_that_another_engine_made_is_made_anew(released_course, monkeypatch):
+def test_a_recording_in_another_format_is_made_again(released_course, monkeypatch):
     monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
-    steps, written = release_in_steps(released_course)
+    steps, written = release(released_course)
     assert (steps, list(written.values())) == (1, [False, False, True])
-    assert release_in_steps(released_course)[0] == 0
+    assert release(released_course)[0] == 0
 
 
 @pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
 @pytest.mark.parametrize(
-    "harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])]
+    "damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])]
 )
-def test_what_is_missing_or_damaged_is_made_again_as_it_was(released_course, name, harm):
+def test_a_missing_or_damaged_file_is_restored(released_course, name, damage):
     original = content(released_course)
-    harm(released_course / name)
-    assert [path for path, is_new in release_in_steps(released_course)[1].items() if is_new] == [
+    damage(released_course / name)
+    assert [path for path, is_new in release(released_course)[1].items() if is_new] == [
         released_course / name
     ]
     assert content(released_course) == original
 
 
-PATIENCE = 120.0  # seconds: a busy machine is slow
+TIMEOUT = 120.0  # seconds: a busy machine is slow
 
 
-def test_two_processes_write_what_one_writes(two_means):
+def test_two_processes_write_the_same_files_as_one(two_means):
     (two_means / FINGERPRINTS).unlink()
     original = content(two_means)
-    release_in_steps(two_means, 2)
-    by_two = content(two_means)
-    for name in by_two.keys() - original.keys():
+    release(two_means, 2)
+    written_by_two = content(two_means)
+    for name in written_by_two.keys() - original.keys():
         (two_means / name).unlink()
-    release_in_steps(two_means, 1)
-    assert content(two_means) == by_two
-    assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
+    release(two_means, 1)
+    assert content(two_means) == written_by_two
+    assert "exercises/averages/fingerprints/02_last_mean.safetensors" in written_by_two
 
 
-def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(
+def test_an_error_in_one_exercise_ends_the_release_with_its_message(
     two_means,
 ):
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(
         checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8"
     )
-    then = (
+    next_step = (
         r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, "
         r"then course release last_mean"
     )
-    with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
-        release_in_steps(two_means, 2)
+    with pytest.raises(
+        CourseError, match=rf"the reference of last_mean fails values: .*\. {next_step}"
+    ):
+        release(two_means, 2)
     assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
     assert multiprocessing.active_children() == []
 
 
-WAITS = """
+WAIT_IN_CHILD_PROCESS = """
 import multiprocessing, os, pathlib, time
 
 if multiprocessing.parent_process() is not None:
@@ -173,12 +179,15 @@ if multiprocessing.parent_process() is not None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means, tmp_path):
-    at_work = tmp_path / "at_work"
-    at_work.mkdir()
+def test_ctrl_c_ends_all_processes_and_changes_no_file(two_means, tmp_path):
+    running_processes = tmp_path / "at_work"
+    running_processes.mkdir()
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
-    checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
-    # else there is one exercise to record, and no second process
+    checks.write_text(
+        checks.read_text() + WAIT_IN_CHILD_PROCESS.format(folder=str(running_processes)),
+        encoding="utf-8",
+    )
+    # two exercises are stale now, so that two processes are started
     (two_means / FINGERPRINTS).unlink()
     original = content(two_means)
     code = (
@@ -188,17 +197,18 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means, tm
     process = start(
         sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means
     )
-    wait_until(lambda: len(list(at_work.iterdir())) == 2)
+    wait_until(lambda: len(list(running_processes.iterdir())) == 2)
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 130
     assert "Traceback" not in output
-    wait_until(lambda: all(has_ended(path.name) for path in at_work.iterdir()))
+    wait_until(lambda: all(has_ended(path.name) for path in running_processes.iterdir()))
     assert content(two_means) == original
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
+    """Wait until the condition holds, and fail after TIMEOUT seconds."""
+    deadline = time.monotonic() + TIMEOUT
     while not holds():
-        assert time.monotonic() < until
+        assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -154,7 +154,8 @@ def test_a_path_without_permission_is_reported_with_its_student(
         collected = collect(real_course, [Path("all")], Path("out/in"))
     locked.chmod(old_mode)
     assert {file.student for file in collected.candidates} == {*students}
-    reason = f"is not read: Permission denied; chmod -R u+rwX {Path('all', locked_path)} changes that. Next"
+    advice = f"chmod -R u+rwX {Path('all', locked_path)} changes that. Next"
+    reason = f"is not read: Permission denied; {advice}"
     assert collected.not_taken[0].startswith(
         f"bela: handed in, not readable: all: {locked_path} {reason}"
     )
