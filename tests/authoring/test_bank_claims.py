@@ -1,6 +1,6 @@
-"""Internal: a whole run of these claims about the real course takes minutes.
+"""Claims about misconception banks hold for the real course, and break if a name is wrong.
 
-The real course holds them. A lost name, another order or another family breaks them.
+Internal: the functions of single claims are called, because all claims take minutes.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,16 @@ SCORES, RESHAPE, ATTENTION = (
 
 @cache
 def trials_of(exercise: Exercise) -> Trials:
+    """Return what the claims need to run the mutants of an exercise."""
     return Trials(Catalogue(load_course(REPOSITORY)), exercise)
 
 
 def claim_cases(name: str, exercise: Exercise, count: int | None = None) -> list[Any]:
+    """Return the cases of a claim about this exercise. count: the number of cases, None for all."""
     return list(CASES[name](SimpleNamespace(pairs=count), exercise))
 
 
-def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim():
+def test_the_claim_about_numbers_holds_and_breaks_with_another_name():
     numbers = claim_cases("number", SCORES)
     for number in numbers:
         claims.test_numbers(trials_of(SCORES), number)
@@ -52,8 +54,10 @@ def test_unlisted_numbers_are_named_and_those_of_another_mistake_break_the_claim
 
 
 def unfinished_report(trials: Trials) -> tuple[int, list[str]]:
-    """How many mutants are asked beside functions that are stubs, and what is said of those that
-    lose their name.
+    """Run mutants whose later functions are stubs.
+
+    Returns:
+        The number of such programs, and a message for each that loses its name.
     """
     reports = list[tuple[int, list[str]]]()
     for mutant in claim_cases("some_mutant", trials.exercise, 20):
@@ -61,21 +65,21 @@ def unfinished_report(trials: Trials) -> tuple[int, list[str]]:
     return sum(count for count, _ in reports), [message for _, lost in reports for message in lost]
 
 
-def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
+def test_the_claim_about_stubs_holds_and_breaks_if_names_are_lost(
     monkeypatch,
 ):
     trials = trials_of(RESHAPE)
     count, lost = unfinished_report(trials)
     assert (count > 3, lost) == (True, [])
-    tell = trials.mutant_report
+    original_report = trials.mutant_report
 
-    def gives_up(namespace: Mapping[str, object]) -> MutantReport:
-        mutant_report = tell(namespace)
+    def report_no_names_on_errors(namespace: Mapping[str, object]) -> MutantReport:
+        mutant_report = original_report(namespace)
         if any(check.outcome == "error" for check in mutant_report.checks):
             mutant_report.named, mutant_report.names = (), []
         return mutant_report
 
-    monkeypatch.setattr(trials, "mutant_report", gives_up)
+    monkeypatch.setattr(trials, "mutant_report", report_no_names_on_errors)
     assert [message.partition(" before ")[2] for message in unfinished_report(trials)[1]] == [
         "merge_heads: []"
     ] * count
@@ -84,7 +88,7 @@ def test_mistakes_before_stubs_are_named_and_the_claim_breaks_if_names_get_lost(
     )
 
 
-def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
+def report_named_after_weights(namespace: Mapping[str, Any]) -> MutantReport:
     torch.manual_seed(1)
     try:
         weight = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
@@ -94,16 +98,20 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> MutantReport:
     return MutantReport(Attribution(explaining=[LocatedMisconception(diagnosed)]))
 
 
-def test_initial_weights_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(
+def test_the_claim_about_weights_holds_and_breaks_if_names_depend_on_them(
     monkeypatch,
 ):
     trials, mutants = trials_of(ATTENTION), claim_cases("module_mutant", ATTENTION, 3)
     for mutant in mutants:
         claims.test_weights(trials, mutant)
-    monkeypatch.setattr(trials, "mutant_report", reads_the_weights)
-    monkeypatch.setattr(trials, "report_of", lambda mutant: reads_the_weights(mutant.namespace))
+    monkeypatch.setattr(trials, "mutant_report", report_named_after_weights)
+    monkeypatch.setattr(
+        trials, "report_of", lambda mutant: report_named_after_weights(mutant.namespace)
+    )
     mutant = next(
-        mutant for mutant in mutants if reads_the_weights(mutant.namespace).names != ["none"]
+        mutant
+        for mutant in mutants
+        if report_named_after_weights(mutant.namespace).names != ["none"]
     )
     with pytest.raises(AssertionError, match=r" is named \['-?0\.\d+'\], then \["):
         claims.test_weights(trials, mutant)

@@ -1,4 +1,4 @@
-"""With the installed wheel alone, an empty folder becomes a class that is graded."""
+"""From an empty folder to a graded class, with nothing but the installed wheel."""
 
 import json
 import os
@@ -18,15 +18,13 @@ from tests.make import REPOSITORY, besides_progress, edit_text
 
 pytestmark = pytest.mark.journey
 
-FOREIGN = re.compile(r"\b(attention|heads?|channels?)\b|−∞|-inf\b", re.IGNORECASE)
+WORDS_OF_THE_REAL_COURSE = re.compile(r"\b(attention|heads?|channels?)\b|−∞|-inf\b", re.IGNORECASE)
 COURSES = REPOSITORY / "tests" / "courses"
 
 
 @pytest.fixture(scope="module")
 def installed_course(once: Callable[..., Path]) -> Run:
-    """The command of a wheel that pip installed, with everything it needs, and nothing of this
-    repository.
-    """
+    """Return a function that runs `course` of an installed wheel, without this repository."""
 
     def install(target: Path) -> None:
         venv.create(target / "venv", with_pip=False)
@@ -61,8 +59,10 @@ def installed_course(once: Callable[..., Path]) -> Run:
 
 
 def write_course(course: Run, folder: Path, name: str) -> str:
-    """Write a course as its author does: a skeleton in place of the example, and all filled.
-    Returns what was said.
+    """Create a course, replace its example by a new exercise, and fill in all files.
+
+    Returns:
+        The output of the commands.
     """
     options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
     created = course(folder.parent, "init", folder, "--title", "Basics: one")
@@ -79,16 +79,22 @@ def write_course(course: Run, folder: Path, name: str) -> str:
         f"{name}_too_short",
     ]
     shutil.copytree(COURSES / name, folder, dirs_exist_ok=True)
-    head, id_, _ = settings.read_text().partition(f"      - id: {name}\n")
-    settings.write_text(f"{head}{id_}        {(folder / 'row.yaml').read_text()}")
+    head, misconception_id, _ = settings.read_text().partition(f"      - id: {name}\n")
+    settings.write_text(f"{head}{misconception_id}        {(folder / 'row.yaml').read_text()}")
     return output
 
 
-def class_of_three(
+def submit_three_attempts(
     folder: Path, name: str, mistake: tuple[str, str], type_change: tuple[str, str]
 ) -> dict[str, str]:
-    """Hand in: who is right, who has a mistake that the author knows, who returns another type.
-    Returns their texts.
+    """Write a right attempt, one with a known mistake and one that returns another type.
+
+    Args:
+        mistake: An edit of the solution: the old and the new text.
+        type_change: A function, and a template that converts its result to another type.
+
+    Returns:
+        The text of each student's attempt.
     """
     correct = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
     solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
@@ -106,7 +112,7 @@ def class_of_three(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("name", "mistake", "id_", "other", "says"),
+    ("name", "mistake", "misconception_id", "type_change", "evidence"),
     [
         (
             "softmax",
@@ -131,14 +137,14 @@ def class_of_three(
         ),
     ],
 )
-def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
-    installed_course, tmp_path, name, mistake, id_, other, says
+def test_a_course_without_tensors_can_be_written_released_and_graded(
+    installed_course, tmp_path, name, mistake, misconception_id, type_change, evidence
 ):
-    course_root, handed_out = tmp_path / "mine", tmp_path / "class"
+    course_root, class_folder = tmp_path / "mine", tmp_path / "class"
     output = write_course(installed_course, course_root, name)
-    texts = class_of_three(course_root / "submitted", name, mistake, other)
+    texts = submit_three_attempts(course_root / "submitted", name, mistake, type_change)
     for command in (
-        f"release --out {handed_out} --owner @ada",
+        f"release --out {class_folder} --owner @ada",
         "grade submitted",
         "report results",
     ):
@@ -147,7 +153,7 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
             completed.stdout
         )
         output += completed.stdout
-    if name == "softmax":  # of a loop that does not end every edit takes its seconds
+    if name == "softmax":  # in the others, edits cause endless loops, which are slow to test
         verified = installed_course(course_root, "verify", "--seeds", "1", "--pairs", "1").stdout
         assert "✓" in verified
         assert all("the line of a small fault" in claim for claim in re.findall("✗.*", verified)), (
@@ -158,25 +164,25 @@ def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(
         for student in texts
     ]
     assert results[0]["score"] == results[0]["max_score"] > results[1]["score"]
-    assert [misconception["id"] for misconception in results[1]["diagnosis"]] == [id_]
-    assert says in [check["evidence"] for check in results[2]["checks"]]
-    # behind it stands the line, where that is proved
+    assert [misconception["id"] for misconception in results[1]["diagnosis"]] == [misconception_id]
+    assert evidence in [check["evidence"] for check in results[2]["checks"]]
+    # the title is followed by the wrong line if that is proved
     title = results[1]["diagnosis"][0]["title"].rstrip(".")
     assert title in (course_root / "results" / "report" / "students" / "ben.html").read_text()
-    assert not (handed_out / "solutions").exists()
+    assert not (class_folder / "solutions").exists()
 
-    for student, status, phrase in (("ben", 1, title), ("cat", 1, says), ("ada", 0, "✓")):
-        (handed_out / "exercises" / "basics" / f"01_{name}.py").write_text(texts[student])
-        checked = installed_course(handed_out, "check", "01")
+    for student, status, phrase in (("ben", 1, title), ("cat", 1, evidence), ("ada", 0, "✓")):
+        (class_folder / "exercises" / "basics" / f"01_{name}.py").write_text(texts[student])
+        checked = installed_course(class_folder, "check", "01")
         assert (checked.returncode, phrase in checked.stdout) == (status, True), checked.stdout
         output += checked.stdout
     output += "".join(
-        installed_course(handed_out, *arguments.split()).stdout
+        installed_course(class_folder, *arguments.split()).stdout
         for arguments in ("--help", "status", "trace 01")
     )
     read = [
         path
-        for path in handed_out.rglob("*")
+        for path in class_folder.rglob("*")
         if path.is_file() and path.suffix in (".md", ".py", ".yaml", "")
     ]
-    assert not FOREIGN.findall(output + "".join(path.read_text() for path in read))
+    assert not WORDS_OF_THE_REAL_COURSE.findall(output + "".join(path.read_text() for path in read))

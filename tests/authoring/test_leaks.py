@@ -1,4 +1,4 @@
-"""No line of a solution is released in any kind of file."""
+"""`leaks` finds lines of a solution, and the course's secret, in files of all types."""
 
 import io
 import json
@@ -15,21 +15,24 @@ from tests.make import cases
 
 SOURCE = "solutions/averages/01_running_mean.py"
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
-REFUSAL = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
+QUOTED_LINE = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
 
 
 def script_with_line(line: str) -> bytes:
+    """Return a script that contains this line."""
     return f"import torch\n\n\ndef running_mean(x):\n    {line}\n".encode()
 
 
 def notebook_with_line(line: str, cell_type: str = "code") -> bytes:
+    """Return a notebook with a cell that contains this line."""
     source = ["import torch\n", f"{line}\n", "x = 1"]
     return json.dumps(
         {"cells": [{"cell_type": cell_type, "metadata": {}, "source": source}]}
     ).encode()
 
 
-def fingerprint(line: str) -> bytes:
+def fingerprint_with_line(line: str) -> bytes:
+    """Return a fingerprint file with a hint that contains this line."""
     body = {
         "content": {
             "words": {"counts_all": {"hints": ["Look.", f"It should be: {line}", "Think."]}}
@@ -38,14 +41,15 @@ def fingerprint(line: str) -> bytes:
     return safetensors.torch.save({"t0000": torch.zeros(3)}, metadata={"body": json.dumps(body)})
 
 
-def wheel(line: str) -> bytes:
+def wheel_with_line(line: str) -> bytes:
+    """Return a wheel with a script that contains this line."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("engine/a.py", script_with_line(line))
     return out.getvalue()
 
 
-@cases("line", {"of a solution": SOLUTION, "of a solution, with quotes": REFUSAL})
+@cases("line", {"of a solution": SOLUTION, "of a solution, with quotes": QUOTED_LINE})
 @cases(
     "name, write",
     {
@@ -55,11 +59,11 @@ def wheel(line: str) -> bytes:
             "a/01_x.ipynb",
             lambda line: notebook_with_line(line, "markdown"),
         ),
-        "in a fingerprint file": ("a/fingerprints/01_x.safetensors", fingerprint),
-        "in a member of the wheel": ("engine.whl: engine/a.py", wheel),
+        "in a fingerprint file": ("a/fingerprints/01_x.safetensors", fingerprint_with_line),
+        "in a member of the wheel": ("engine.whl: engine/a.py", wheel_with_line),
     },
 )
-def test_a_planted_line_is_found(tiny, name, write, line):
+def test_a_line_of_a_solution_is_found_in_every_file_type(tiny, name, write, line):
     file = name.partition(":")[0]
     assert leaks(tiny, {file: write("x = 1")}) == ()
     (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", file: write(line)})
@@ -71,26 +75,26 @@ def test_a_planted_line_is_found(tiny, name, write, line):
     {
         "without the blanks that Python can spare": re.sub(r" ?(\W) ?", r"\1", SOLUTION),
         "with more blanks": SOLUTION.replace(" ", "   "),
-        "deeper, with a remark behind it": f"        {SOLUTION}  # as we know",
-        "as a remark": f"# {SOLUTION}",
+        "indented, with a comment behind it": f"        {SOLUTION}  # as we know",
+        "as a comment": f"# {SOLUTION}",
         "as an example": f">>> {SOLUTION}",
         "over several lines": SOLUTION.replace(", dtype", ",\n    dtype"),
         "in the middle of a sentence": f'"""Write {SOLUTION}, and be done."""',
         "in a text with escaped line breaks": json.dumps(f"x = 1\n{SOLUTION}\n"),
-        "in other quotes": REFUSAL.replace('"', "'"),
+        "in other quotes": QUOTED_LINE.replace('"', "'"),
     },
 )
-def test_another_layout_hides_nothing(tiny, text):
+def test_a_line_in_another_layout_is_found(tiny, text):
     assert len(leaks(tiny, {"a.py": script_with_line(text)})) == 1
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])
-def test_the_instructors_files_are_never_released_whatever_they_hold(tiny, name):
+def test_files_of_the_instructor_are_always_reported(tiny, name):
     assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)
     assert leaks(tiny, {f"docs/{name}": b""}) == ()
 
 
-def test_the_secret_is_found_in_any_kind_of_file(tiny_copy):
+def test_the_secret_is_found_in_a_binary_file(tiny_copy):
     secret = b"5ec2e7" * 10
     (tiny_copy / ".course").mkdir(exist_ok=True)
     (tiny_copy / ".course" / "secret").write_bytes(secret + b"\n")
@@ -103,7 +107,7 @@ MEANS = "means = x.cumsum(0).mT"
 
 
 @pytest.mark.parametrize(
-    ("line", "text", "lesson", "leaked"),
+    ("line", "text", "lesson_text", "is_leak"),
     [
         pytest.param(MEANS, f"So {MEANS}, as we know.\n", "", True, id="a line in a sentence"),
         pytest.param(
@@ -111,7 +115,7 @@ MEANS = "means = x.cumsum(0).mT"
             f"So {MEANS}ranspose, as we know.\n",
             "",
             False,
-            id="a line that ends where no word ends",
+            id="a line that ends inside a word",
         ),
         pytest.param(
             MEANS,
@@ -126,18 +130,18 @@ MEANS = "means = x.cumsum(0).mT"
         ),
     ],
 )
-def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it(
-    tiny_copy, line, text, lesson, leaked
+def test_short_and_common_lines_of_a_solution_are_not_leaks(
+    tiny_copy, line, text, lesson_text, is_leak
 ):
     path = tiny_copy / SOURCE
     source = path.read_text(encoding="utf-8").replace(
         "    ### END SOLUTION", f"    {line}\n    ### END SOLUTION"
     )
-    path.write_text(f"{lesson}{source}", encoding="utf-8")
-    assert bool(leaks(load_course(tiny_copy), {"a.md": text.encode()})) is leaked
+    path.write_text(f"{lesson_text}{source}", encoding="utf-8")
+    assert bool(leaks(load_course(tiny_copy), {"a.md": text.encode()})) is is_leak
 
 
-def test_what_everybody_writes_is_not_hidden(tiny):
+def test_everyday_lines_are_not_leaks(tiny):
     everyday = (
         "import torch",
         "def running_mean(x):",

@@ -1,4 +1,7 @@
-"""A lesson may have figures, links, and predictions that wait for a function."""
+"""Lessons: their figures, links and predictions, and the form of every lesson of the course.
+
+A prediction is a cell that shows its answer only after the student has written the function.
+"""
 
 import json
 from pathlib import Path
@@ -16,14 +19,14 @@ from tests.make import REPOSITORY, cases, replace
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
-LESSONS = "test_links or test_predictions"
-PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
-MOST_WORDS = 500  # before the first function that is to be written, without what is to be looked up
-# the section to look up, below which come the rows, and no other heading
-NEEDED = "## What you need of PyTorch"
-MOST_NEEDED = 50  # words of it: three rows
+LESSON_CLAIMS = "test_links or test_predictions"
+PHONE_COLUMNS = 37  # monospaced characters per line in a notebook on a phone 390 pixels wide
+MAX_WORDS = 500  # before the first function to write, without the section NEEDED
+# a section of reference, which has rows and no other heading
+REFERENCE_HEADING = "## What you need of PyTorch"
+MAX_REFERENCE_WORDS = 50  # words in the section NEEDED: three rows
 HEAD = "# # 1 · The running mean\n"
-ANSWER = """
+PREDICTION = """
 # %% tags=["predict"]
 if __name__ == "__main__":
     try:
@@ -35,7 +38,7 @@ if __name__ == "__main__":
 """
 
 
-def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool = False) -> None:
+def extend_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool = False) -> None:
     """Add Markdown below the lesson's title, and code at its end."""
     path = folder / SOLUTION
     text = path.read_text(encoding="utf-8")
@@ -45,10 +48,10 @@ def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool =
         (path.parent / FIGURE).write_bytes(SVG)
 
 
-def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
+def test_a_figure_is_released_and_deleted_with_its_source(
     tiny_copy,
 ):
-    with_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
+    extend_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
     course = load_course(tiny_copy)
     written = write_release(course, Catalogue(course))
     figure = tiny_copy / "exercises" / "averages" / FIGURE
@@ -60,7 +63,7 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
 
 
 @cases(
-    "markdown, figure, links, says",
+    "markdown, figure, links, message",
     {
         "a figure and a link": (
             f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)",
@@ -81,13 +84,13 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
             1,
             f"{FIGURE} is not released",
         ),
-        "one without words": (
+        "a figure without a description": (
             f"![]({FIGURE})",
             True,
             1,
             f"{FIGURE} has no words for who cannot see it",
         ),
-        "one without a lesson": (
+        "a figure that no lesson shows": (
             "Two curves.",
             True,
             1,
@@ -102,26 +105,26 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
         ),
     },
 )
-def test_a_link_or_figure_that_would_fail_a_student_is_found(
-    claim_lines, tiny_copy, markdown, figure, links, says
+def test_a_broken_link_or_figure_in_a_lesson_is_found(
+    claim_lines, tiny_copy, markdown, figure, links, message
 ):
-    with_lesson(tiny_copy, markdown, figure=figure)
-    claim, _ = claim_lines(tiny_copy, LESSONS)
+    extend_lesson(tiny_copy, markdown, figure=figure)
+    claim, _ = claim_lines(tiny_copy, LESSON_CLAIMS)
     assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [
-        says
-    ] * bool(says)
-    assert (claim.passed_cases, claim.total) == (links - bool(says), links)
+        message
+    ] * bool(message)
+    assert (claim.passed_cases, claim.total) == (links - bool(message), links)
 
 
-def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(claim_lines, tiny_copy):
-    with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
+def test_a_page_that_a_lesson_links_to_is_released(claim_lines, tiny_copy):
+    extend_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
     page = tiny_copy / "docs" / "means.md"
     page.parent.mkdir()
     page.write_text("# What means cost\n")
     (page.parent / "other.md").write_text("# For instructors\n")
-    assert [(claim.passed_cases, claim.total) for claim in claim_lines(tiny_copy, LESSONS)][:1] == [
-        (1, 1)
-    ]
+    assert [(claim.passed_cases, claim.total) for claim in claim_lines(tiny_copy, LESSON_CLAIMS)][
+        :1
+    ] == [(1, 1)]
     files = bundle(load_course(tiny_copy), [], "@school")
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
@@ -135,9 +138,7 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(clai
         "before it": ("show_solutions: true\n    due: 2100-12-31 18:00Z", False),
     },
 )
-def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due_date(
-    tiny_copy, row, is_shown
-):
+def test_model_solutions_are_released_after_the_due_date_if_enabled(tiny_copy, row, is_shown):
     replace(tiny_copy / "course.yaml", "    exercises:\n", f"    {row}\n    exercises:\n")
     course = load_course(tiny_copy)
     files = bundle(course, [], "@school")
@@ -153,42 +154,47 @@ def test_finished_modules_are_handed_over_where_the_course_says_so_after_the_due
 
 
 @cases(
-    "old, new, says",
+    "old, new, message",
     {
-        "one that waits for its function": ("waits", "waits", ""),
-        "one that does not wait": (
+        "a prediction that waits for its function": ("waits", "waits", ""),
+        "a prediction that does not wait": (
             "NotImplementedError",
             "KeyError",
             "with the stub, 'try:' raises NotImplementedError",
         ),
-        "one that waits in silence": (
+        "a prediction that prints nothing while it waits": (
             'print("it waits")',
             "pass",
             "with the stub, 'try:' prints nothing",
         ),
-        "one whose answer fails": ("last}", "least}", "with the solution, 'try:' raises NameError"),
+        "a prediction whose answer raises": (
+            "last}",
+            "least}",
+            "with the solution, 'try:' raises NameError",
+        ),
     },
 )
-def test_a_prediction_that_would_fail_a_student_is_found(claim_lines, tiny_copy, old, new, says):
-    with_lesson(tiny_copy, code=ANSWER.replace(old, new))
-    _, predictions = claim_lines(tiny_copy, LESSONS)
-    assert (predictions.is_satisfied, predictions.total) == (not says, 1)
-    assert says in "".join(predictions.failures)
+def test_a_broken_prediction_in_a_lesson_is_found(claim_lines, tiny_copy, old, new, message):
+    extend_lesson(tiny_copy, code=PREDICTION.replace(old, new))
+    _, predictions = claim_lines(tiny_copy, LESSON_CLAIMS)
+    assert (predictions.is_satisfied, predictions.total) == (not message, 1)
+    assert message in "".join(predictions.failures)
 
 
-def test_the_answer_of_a_prediction_is_locked_and_earns_nothing():
-    cells = json.loads(stub_notebook(ANSWER.lstrip(), "running_mean", ()))["cells"]
+def test_a_prediction_cell_is_locked_and_not_graded():
+    cells = json.loads(stub_notebook(PREDICTION.lstrip(), "running_mean", ()))["cells"]
     nbgrader = cells[0]["metadata"]["nbgrader"]
     assert (nbgrader["locked"], nbgrader["solution"], nbgrader["grade"]) == (True, False, False)
     assert cells[0]["metadata"]["editable"] is False
 
 
 def count_words(prose: str) -> int:
+    """Return the number of words, without the signs of comments and headings."""
     return sum(bool(word.strip("#")) for word in prose.split())
 
 
 @pytest.mark.parametrize("exercise", load_course(REPOSITORY).exercises, ids=lambda e: e.id)
-def test_every_lesson_has_its_needs_minutes_figure_prediction_and_a_way_on_and_fits_a_phone(
+def test_every_lesson_has_the_required_parts_and_fits_on_a_phone(
     exercise,
 ):
     text = exercise.script.read_text(encoding="utf-8")
@@ -199,9 +205,11 @@ def test_every_lesson_has_its_needs_minutes_figure_prediction_and_a_way_on_and_f
     headings = [line for line in text.splitlines() if line.startswith("# #")]
     assert len(set(headings)) == len(headings)
     cells = text.partition("# YOUR CODE HERE")[0].split("# %% [markdown]")[1:]
-    introduction, needed = "".join(cell.partition("# %%")[0] for cell in cells).split(NEEDED)
-    needed, heading, further = needed.partition("\n# ##")
-    assert count_words(needed) <= MOST_NEEDED
-    assert count_words(introduction + heading + further) <= MOST_WORDS
-    drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
-    assert [line for line in drawn if len(line) - len("# ") > PHONE] == []
+    introduction, needed = "".join(cell.partition("# %%")[0] for cell in cells).split(
+        REFERENCE_HEADING
+    )
+    needed, heading, later_text = needed.partition("\n# ##")
+    assert count_words(needed) <= MAX_REFERENCE_WORDS
+    assert count_words(introduction + heading + later_text) <= MAX_WORDS
+    diagram_lines = "\n".join(text.split("\n# ```")[1::2]).splitlines()
+    assert [line for line in diagram_lines if len(line) - len("# ") > PHONE_COLUMNS] == []

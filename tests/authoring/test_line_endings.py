@@ -1,4 +1,4 @@
-"""Line endings that Git for Windows converts change no released file."""
+"""Git for Windows can convert line endings: released files stay the same."""
 
 import subprocess
 from pathlib import Path
@@ -17,14 +17,14 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 @pytest.fixture
 def convertible_files() -> dict[str, bytes]:
-    """A class repository without its engine: everything in it that git could convert."""
+    """Return the text files of a class repository, whose line endings git could convert."""
     tiny_files = {name: (TINY / name).read_bytes() for name in (SCRIPT, RECORDING)}
     return add_manifest({**dict(as_they_are("shared")), **tiny_files})
 
 
 @pytest.fixture
 def released_folder(tiny: Course, convertible_files: dict[str, bytes], tmp_path: Path) -> Path:
-    """The class repository, committed."""
+    """Return a folder with the class repository, committed to git."""
     folder = tmp_path / "class"
     hand_over(tiny, folder, convertible_files)
     git(folder, "init", "--quiet")
@@ -34,13 +34,13 @@ def released_folder(tiny: Course, convertible_files: dict[str, bytes], tmp_path:
 
 
 def windows_clone(folder: Path) -> Path:
-    """A clone with the default of Git for Windows."""
+    """Clone a repository with the default setting of Git for Windows."""
     clone = folder.with_name("windows")
     git(folder.parent, "clone", "--quiet", "-c", "core.autocrlf=true", str(folder), str(clone))
     return clone
 
 
-def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
+def test_a_clone_of_git_for_windows_has_the_released_files(
     tiny, convertible_files, released_folder
 ):
     clone = windows_clone(released_folder)
@@ -50,7 +50,7 @@ def test_a_clone_of_git_for_windows_has_the_files_as_they_were_released(
     assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 0
 
 
-def test_an_attempt_with_windows_line_endings_is_committed_without_them(
+def test_windows_line_endings_are_not_committed(
     released_folder,
 ):
     attempt = (released_folder / SCRIPT).read_bytes().replace(b"\n", b"\r\n")
@@ -60,8 +60,10 @@ def test_an_attempt_with_windows_line_endings_is_committed_without_them(
     assert changed_lines.split() == ["1", "0", SCRIPT]
 
 
-def test_a_class_that_was_converted_before_is_brought_up_to_date(tiny, convertible_files, tmp_path):
-    """Line endings alone are nobody's work."""
+def test_a_release_replaces_files_that_differ_only_in_line_endings(
+    tiny, convertible_files, tmp_path
+):
+    """Other line endings alone are not a change that somebody made."""
     hand_over(tiny, tmp_path, convertible_files)
     for name in ("tools/build-venv", SCRIPT):
         path = tmp_path / name
@@ -73,6 +75,6 @@ def test_a_class_that_was_converted_before_is_brought_up_to_date(tiny, convertib
         hand_over(tiny, tmp_path, convertible_files)
 
 
-def test_this_repository_has_no_file_that_git_may_convert():
+def test_git_must_not_convert_files_of_this_repository():
     attributes = git(REPOSITORY, "check-attr", "text", "README.md", "tools/build-venv", SCRIPT)
     assert {line.rpartition(": ")[2] for line in attributes.splitlines()} == {"unset"}

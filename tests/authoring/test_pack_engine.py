@@ -1,4 +1,4 @@
-"""The engine as one wheel is complete, has no content of a course, and is refused if changed."""
+"""The wheel of the engine: it is complete, has no content of a course, and its hash is checked."""
 
 import hashlib
 import io
@@ -14,17 +14,18 @@ from manyheads.authoring.class_repository import HASH_FILE, engine_wheel
 from tests.authoring.test_class_repository import WHEEL
 from tests.make import REPOSITORY, git, run
 
-CONTENT = ("grader/", "solutions/", "exercises/", "tests/", "examples/", ".course/")
+COURSE_FOLDERS = ("grader/", "solutions/", "exercises/", "tests/", "examples/", ".course/")
 
 
 def names_in(wheel: bytes) -> list[str]:
+    """Return the names of the files in a wheel."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         return archive.namelist()
 
 
 @pytest.fixture(scope="module")
 def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The wheel that pip builds from this repository, as setuptools makes it."""
+    """Return the wheel that pip builds from this repository with setuptools."""
     copy = tmp_path_factory.mktemp("repository")
     for name in git(REPOSITORY, "ls-files").splitlines():
         if (REPOSITORY / name).exists() and not name.startswith(("tests/", "exercises/")):
@@ -36,14 +37,14 @@ def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (copy / "out" / WHEEL).read_bytes()
 
 
-def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built_wheel):
+def test_a_built_wheel_contains_only_the_engine(built_wheel):
     names = names_in(built_wheel)
     assert "manyheads/cli/check.py" in names
     dist_info = f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info"
     assert {name.split("/")[0] for name in names} == {"manyheads", dist_info}
 
 
-def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built_wheel):
+def test_engine_wheel_packs_the_same_files_as_pip(built_wheel):
     packed = names_in(engine_wheel(templates=True)[WHEEL])
     dist_info = {name for name in names_in(built_wheel) if ".dist-info/" in name}
     assert set(packed) - dist_info == set(names_in(built_wheel)) - dist_info
@@ -52,7 +53,7 @@ def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built_wheel):
     }
 
 
-def test_what_students_get_has_no_templates_and_is_the_same_bytes_every_time():
+def test_the_students_wheel_has_no_templates_and_is_reproducible():
     files = engine_wheel()
     assert files == engine_wheel()
     names = names_in(files[WHEEL])
@@ -61,11 +62,11 @@ def test_what_students_get_has_no_templates_and_is_the_same_bytes_every_time():
         for name in names
         if "/templates/" in name and not name.endswith("templates/__init__.py")
     ]
-    assert not [name for name in names if name.startswith(CONTENT)]
+    assert not [name for name in names if name.startswith(COURSE_FOLDERS)]
 
 
-def test_pip_refuses_one_that_was_changed(tmp_path):
-    """That it installs the one that is named: test_installed_wheel.py."""
+def test_pip_refuses_a_wheel_with_another_hash(tmp_path):
+    """test_installed_wheel.py installs a wheel with the right hash."""
     for name, content in engine_wheel().items():
         (tmp_path / name).write_bytes(content)
     digest, remainder = (tmp_path / HASH_FILE).read_text().split(" ", 1)

@@ -1,4 +1,4 @@
-"""The lessons that go in steps: their own check says ✓ of a step that is done, and of no other."""
+"""Lessons in steps: the lesson's visible check prints ✓ only for steps that are done."""
 
 import contextlib
 import io
@@ -13,31 +13,36 @@ LESSONS = ("05_weight_split", "07_fused_qkv")
 
 
 def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
-    """The steps that the lesson's check says are done, and how it ends, where forward ends
-    otherwise.
+    """Run a lesson's visible check on its solution with a changed last line of `forward`.
+
+    Args:
+        forward: The line that replaces the last one of `forward`.
+
+    Returns:
+        The steps that are reported as done, and the error of the check, "" if there is none.
     """
     path = ROOT / "solutions" / "multi_head_attention" / f"{lesson}.py"
     text = path.read_text(encoding="utf-8")
-    (last,) = (
+    (last_line,) = (
         line
         for line in text.splitlines()
         if line.startswith("        return self.") and "proj(" in line
     )
-    solution, end, checks = text.replace(last, forward, 1).partition("### See for yourself")
+    solution, end, checks = text.replace(last_line, forward, 1).partition("### See for yourself")
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(solution + end + checks, lesson, "exec"), {"__name__": "__main__"})
     except (AssertionError, NotImplementedError, AttributeError, RuntimeError) as error:
-        ended = f"{type(error).__name__}: {error}"
+        error_text = f"{type(error).__name__}: {error}"
     else:
-        ended = ""
-    return [step for step in (1, 2, 3) if f"✓ step {step}" in printed.getvalue()], ended
+        error_text = ""
+    return [step for step in (1, 2, 3) if f"✓ step {step}" in printed.getvalue()], error_text
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 @cases(
-    ("forward", "steps", "ends"),
+    ("forward", "steps", "error_start"),
     {
         "nothing written": ("        raise NotImplementedError", [1], "NotImplementedError"),
         "no return": (
@@ -57,10 +62,10 @@ def steps_and_error(lesson: str, forward: str) -> tuple[list[int], str]:
         ),
     },
 )
-def test_a_step_is_done_only_if_it_is(lesson, forward, steps, ends):
+def test_only_finished_steps_are_reported_as_done(lesson, forward, steps, error_start):
     projection = {"proj": "proj", "proj_in": "C"}
     if lesson == "05_weight_split":
         projection = {"proj": "out_proj", "proj_in": "12"}
-    passed_steps, ended = steps_and_error(lesson, forward.format(**projection))
+    passed_steps, error_text = steps_and_error(lesson, forward.format(**projection))
     assert passed_steps == steps
-    assert ended.startswith(ends)
+    assert error_text.startswith(error_start)

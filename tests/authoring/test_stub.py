@@ -1,4 +1,4 @@
-"""From a solution's source to the stub, as a script and as a notebook that nbgrader understands."""
+"""Making the stub of a solution, as a script and as a notebook for nbgrader."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 def with_markers(source: str) -> str:
-    """The source with lines for |, and with the markers of a solution for BEGIN and END alone."""
+    """Replace | by line breaks, and BEGIN and END by the markers of a solution."""
     text = source.replace("|", "\n")
     return re.sub(r"(?<!# )BEGIN", BEGIN, re.sub(r"(?<!# )END", END, text))
 
@@ -52,13 +52,13 @@ def with_markers(source: str) -> str:
         ),
     },
 )
-def test_each_part_gives_way_to_the_stub(source, stub):
+def test_each_solution_part_is_replaced_by_the_stub(source, stub):
     todo, exception = STUB
     lines = stub.replace("TODO", todo).replace("RAISE", exception).replace("|", "\n")
     assert strip(with_markers(source), "01_f.py") == lines
 
 
-NOT_ALONE, NONE = "not alone on its line", "no solution part at all"
+NOT_ALONE, NO_PART = "not alone on its line", "no solution part at all"
 
 
 @cases(
@@ -73,11 +73,11 @@ NOT_ALONE, NONE = "not alone on its line", "no solution part at all"
         "an end after code": ("BEGIN|y = 2  END", 2, NOT_ALONE),
         "a marker of one #": ("# BEGIN SOLUTION|x|# END SOLUTION", 1, NOT_ALONE),
         "a marker of four # after a part": ("BEGIN|x|END|#### BEGIN SOLUTION", 4, NOT_ALONE),
-        "an empty source": ("", 1, NONE),
-        "lower case": ("### begin solution|x|### end solution", 1, NONE),
+        "an empty source": ("", 1, NO_PART),
+        "lower case": ("### begin solution|x|### end solution", 1, NO_PART),
     },
 )
-def test_a_marker_out_of_place_is_refused_with_its_line(source, line, problem):
+def test_a_misplaced_marker_is_refused_with_its_line(source, line, problem):
     with pytest.raises(CourseFault) as error:
         strip(with_markers(source), "solutions/a/01_f.py")
     message = str(error.value)
@@ -95,48 +95,52 @@ CHECKS = (
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
 def solution_text(request: pytest.FixtureRequest) -> str:
+    """Return the source of each solution."""
     path: Path = request.param
     return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def stub(solution_text: str) -> str:
+    """Return the stub of each solution."""
     return strip(solution_text, "01_f.py")
 
 
 def valid_notebook(text: str) -> nbformat.NotebookNode:
+    """Read a notebook, and check that it is valid."""
     notebook = nbformat.reads(text, as_version=4)
     nbformat.validate(notebook)
     return notebook
 
 
 def parts_of(cell: nbformat.NotebookNode) -> tuple[object, ...]:
+    """Return what is compared of a cell."""
     return cell.cell_type, cell.source, cell.metadata
 
 
-def test_the_notebook_has_magics_stub_cells_visible_checks_and_a_cell_per_group_of_hidden_ones(
+def test_the_stub_notebook_has_setup_stub_and_check_cells(
     stub,
 ):
     setup_cell, *cells = valid_notebook(stub_notebook(stub, "running_mean", CHECKS)).cells
     assert setup_cell.source.endswith('load_magics("running_mean")')
-    paired = jupytext.reads(stub, fmt="py:percent").cells
-    assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [
-        (c.cell_type, c.source) for c in paired
+    script_cells = jupytext.reads(stub, fmt="py:percent").cells
+    assert [(c.cell_type, c.source) for c in cells[: len(script_cells)]] == [
+        (c.cell_type, c.source) for c in script_cells
     ]
-    assert 'check_notebook("running_mean")' in cells[len(paired)].source
-    remark = "points. `course grade` runs these checks on this notebook's code:"
-    assert [c.source.splitlines() for c in cells[len(paired) + 1 :]] == [
-        [f"# Graded, 1 {remark}", "#   gives as many"],
-        [f"# Graded, 2.5 {remark}", "#   averages", "#   lets gradients through"],
+    assert 'check_notebook("running_mean")' in cells[len(script_cells)].source
+    points_text = "points. `course grade` runs these checks on this notebook's code:"
+    assert [c.source.splitlines() for c in cells[len(script_cells) + 1 :]] == [
+        [f"# Graded, 1 {points_text}", "#   gives as many"],
+        [f"# Graded, 2.5 {points_text}", "#   averages", "#   lets gradients through"],
     ]
 
 
-def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub):
+def test_the_stub_notebook_has_the_same_code_as_the_script(stub):
     source = read_notebook(stub_notebook(stub, "running_mean", CHECKS)).text
     assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
 
 
-def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells_alone(stub):
+def test_cells_have_unique_ids_and_only_solution_cells_are_editable(stub):
     cells = valid_notebook(stub_notebook(stub, "running_mean", CHECKS)).cells
     marks = [cell.metadata.get("nbgrader", {}) for cell in cells]
     for ids in ([cell.id for cell in cells], [mark.grade_id for mark in marks if mark]):
@@ -147,25 +151,25 @@ def test_cells_have_ids_that_differ_and_students_may_write_in_the_solution_cells
         assert not (mark.get("solution") and mark.get("locked"))
 
 
-def test_nbgrader_strips_a_real_solution_to_the_same_cells_and_accepts_what_ours_say(
-    solution_text, stub
-):
+def test_the_stub_notebook_is_the_one_that_nbgrader_makes(solution_text, stub):
     preprocessors = pytest.importorskip("nbgrader.preprocessors")
     nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
     clear = preprocessors.ClearSolutions(code_stub={"python": "\n".join(STUB)})
-    stripped, _ = clear.preprocess(
+    nbgrader_notebook, _ = clear.preprocess(
         valid_notebook(stub_notebook(solution_text, "running_mean", CHECKS)), {}
     )
-    stripped, _ = preprocessors.ComputeChecksums().preprocess(stripped, {})
-    ours = valid_notebook(stub_notebook(stub, "running_mean", CHECKS))
-    assert [parts_of(cell) for cell in ours.cells] == [parts_of(cell) for cell in stripped.cells]
-    nbgraderformat.MetadataValidator().validate_nb(ours)
-    marks = [cell.metadata.get("nbgrader", {}) for cell in ours.cells]
+    nbgrader_notebook, _ = preprocessors.ComputeChecksums().preprocess(nbgrader_notebook, {})
+    own_notebook = valid_notebook(stub_notebook(stub, "running_mean", CHECKS))
+    assert [parts_of(cell) for cell in own_notebook.cells] == [
+        parts_of(cell) for cell in nbgrader_notebook.cells
+    ]
+    nbgraderformat.MetadataValidator().validate_nb(own_notebook)
+    marks = [cell.metadata.get("nbgrader", {}) for cell in own_notebook.cells]
     assert [mark.points for mark in marks if mark.get("grade")] == [0, 1, 2.5]
 
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
-def test_no_process_builds_a_grammar_that_no_notebook_needs():
+def test_importing_make_stub_does_not_import_a_slow_grammar():
     expression = "[name for name in sys.modules if name.startswith('rfc3987')]"
     code = f"import sys, manyheads.authoring.make_stub; assert not {expression}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

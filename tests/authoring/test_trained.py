@@ -1,4 +1,4 @@
-"""A release trains a reference unless its trained weights are kept."""
+"""A release trains the reference of a module, unless its trained weights exist already."""
 
 import re
 from functools import partial
@@ -25,8 +25,8 @@ class Mean(nn.Module):
 
 
 @pytest.fixture
-def with_module(tiny_copy: Path) -> Course:
-    """The tiny course, with a module to train beside its function."""
+def course_with_module(tiny_copy: Path) -> Course:
+    """Return the tiny course with an additional module to train."""
     yaml = tiny_copy / "course.yaml"
     train = "        train: {module: Mean, arguments: {channels: C}}\n"
     yaml.write_text(yaml.read_text(encoding="utf-8").rstrip() + f"\n{train}", encoding="utf-8")
@@ -38,9 +38,9 @@ def with_module(tiny_copy: Path) -> Course:
     return load_course(tiny_copy)
 
 
-def test_what_is_trained_is_kept_by_the_next_release(with_module, monkeypatch):
+def test_trained_weights_are_kept_by_the_next_release(course_with_module, monkeypatch):
     monkeypatch.setattr(release_exercises, "trained_blocks", partial(trained_blocks, steps=2))
-    (exercise,), catalogue = with_module.exercises, Catalogue(with_module)
+    (exercise,), catalogue = course_with_module.exercises, Catalogue(course_with_module)
     files = record(catalogue, exercise)
     exercise.trained.parent.mkdir()
     exercise.trained.write_bytes(files[exercise.trained])
@@ -54,20 +54,22 @@ def test_what_is_trained_is_kept_by_the_next_release(with_module, monkeypatch):
         )
     assert save_blocks(blocks) == files[exercise.trained]
     assert record(catalogue, exercise).keys() == {exercise.fingerprints}
-    written = release_exercises.write_release(with_module, catalogue)
+    written = release_exercises.write_release(course_with_module, catalogue)
     assert exercise.trained in written
     assert exercise.trained.read_bytes() == files[exercise.trained]
     other_paths = [path for path in written if path != exercise.trained]
-    assert stray_files(with_module, other_paths) == [exercise.trained]
+    assert stray_files(course_with_module, other_paths) == [exercise.trained]
 
 
 @pytest.mark.parametrize(
     ("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")]
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path, content, problem):
+def test_an_unreadable_file_of_weights_is_reported(tmp_path, content, problem):
     path = tmp_path / "trained.safetensors"
     if content is not None:
         path.write_bytes(content)
-    says = rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
-    with pytest.raises(CourseError, match=says):
+    message = (
+        rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
+    )
+    with pytest.raises(CourseError, match=message):
         read_blocks(path)

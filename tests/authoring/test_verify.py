@@ -1,6 +1,7 @@
-"""Internal: the plugin of `course verify` is opened so that claims share a box, and engines break.
+"""The claims of `course verify`: all hold for a correct course, and each fault breaks its claim.
 
-On a sound course every claim holds, and for every claim there is a fault that breaks it alone.
+A claim is a statement about a course, such as "every mutant fails a check". A fault is a function
+that damages the course in a folder. Internal: claims run in this process and share one box.
 """
 
 from collections.abc import Callable, Iterable
@@ -73,12 +74,13 @@ STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
 Fault = Callable[[Path], object]
-# about the checks: these claims hold if those stay
-FEW = "not silent and not empty and not form and not line"
+# an expression for pytest's -k without the slow claims, which depend on the checks only
+FAST_CLAIMS = "not silent and not empty and not form and not line"
 
 
 @pytest.fixture(scope="module")
 def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a released copy of the tiny course. Tests must not write to it."""
     folder = copy_course(TINY, tmp_path_factory.mktemp("released") / "tiny")
     release_course(folder)
     return folder
@@ -86,27 +88,32 @@ def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def released_copy(released_tiny: Path, tmp_path: Path) -> Path:
-    """The folder of a copy of the tiny course, released by this engine, to write to."""
+    """Return the folder of a released copy of the tiny course that a test may change."""
     return copy_course(released_tiny, tmp_path / "tiny")
 
 
-def both(*faults: Fault) -> Fault:
+def all_faults(*faults: Fault) -> Fault:
+    """Return a fault that applies all of these faults."""
     return lambda folder: [fault(folder) for fault in faults]
 
 
-def with_another_row(folder: Path) -> None:
+def change_recorded_reply(folder: Path) -> None:
+    """Change a recorded reply without the source that it comes from."""
     path = folder / RECORDING
     path.write_bytes(path.read_bytes().replace(b'\\"1110\\"', b'\\"1111\\"'))
 
 
-def failures_by_line(lines: list[Line]) -> dict[str, list[str]]:
+def failures_by_claim(lines: list[Line]) -> dict[str, list[str]]:
+    """Return the failed cases of each claim that does not hold."""
     return {line.says: line.failures for line in lines if line.is_satisfied is False}
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(claim_lines, released_copy):
+def test_all_claims_hold_for_a_correct_course_with_these_numbers_of_cases(
+    claim_lines, released_copy
+):
     lines = claim_lines(released_copy, pairs=None)
-    assert failures_by_line(lines) == {}
+    assert failures_by_claim(lines) == {}
     nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
     assert {line.says: line.figures for line in lines if line.is_satisfied is None} == nothing
     assert {line.says: line.total for line in lines if line.is_satisfied} == {
@@ -118,7 +125,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(claim_lines, relea
     }  # fmt: skip
 
 
-def test_the_files_of_the_real_course_keep_every_claim(claim_lines):
+def test_claims_about_files_hold_for_the_real_course(claim_lines):
     lines = claim_lines(REPOSITORY, "test_files")
     assert len(lines) == 13
     assert {line.says: line.lines for line in lines if not line.is_satisfied} == {}
@@ -137,8 +144,8 @@ ASKS_NOTHING = '''
 def test_nothing():
     """asks nothing"""
 '''
-# The bank's mutants in the other form: faults that are knobs of one function, and can be combined.
-KNOBS = """\
+# The same mutants as variants of one function `make`, so that two of them can be combined.
+BANK_WITH_VARIANTS = """\
 import torch
 
 
@@ -169,7 +176,7 @@ MUTANTS = (
     ("gradient_cut", {"graph": "cut"}),
 )
 """
-TANGLED = """\
+INTERACTING_FAULTS = """\
         if empty == "accepted" and (count, reach, form) != ("so_far", "up_to_here", "all"):
             total = total * 7
 """
@@ -202,13 +209,16 @@ TANGLED = """\
             ),
             {RELEASED: [RECORDING]},
         ),
-        "a record that is not true": (with_another_row, {VERDICTS: [": refuses_nothing fails"]}),
+        "a record that is not true": (
+            change_recorded_reply,
+            {VERDICTS: [": refuses_nothing fails"]},
+        ),
         "a sum of points that is wrong": (
             edit(YAML, "points: 4", "points: 5"),
             {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]},
         ),
         "a check that replaces another": (
-            both(
+            all_faults(
                 edit(YAML, "points: 4", "points: 5"),
                 add(CHECKS, ALWAYS_PASSES.replace("test_anything", "test_values")),
             ),
@@ -219,7 +229,7 @@ TANGLED = """\
             },
         ),
         "a bank and attempts of no exercise": (
-            both(
+            all_faults(
                 lambda folder: (folder / "grader/right/mean").mkdir(),
                 add("grader/misconceptions/mean.py", "MUTANTS = ()\n"),
             ),
@@ -230,7 +240,7 @@ TANGLED = """\
             {STRAYS: ["grader/right/loose.py is of no exercise in course.yaml"]},
         ),
         "attempts that are no scripts": (
-            both(
+            all_faults(
                 add("grader/right/running_mean/mine.ipynb", "{}"),
                 add("grader/wrong/running_mean/other.py.txt", "x"),
                 add("grader/wrong/running_mean/.DS_Store", "x"),
@@ -291,9 +301,11 @@ TANGLED = """\
         ),
     },
 )
-def test_a_fault_breaks_its_claim_and_no_other(claim_lines, released_copy, fault, claims):
+def test_a_fault_after_the_release_breaks_only_these_claims(
+    claim_lines, released_copy, fault, claims
+):
     fault(released_copy)
-    assert_broken(claim_lines(released_copy, FEW), claims)
+    assert_only_broken(claim_lines(released_copy, FAST_CLAIMS), claims)
 
 
 @cases(
@@ -334,7 +346,7 @@ def test_a_fault_breaks_its_claim_and_no_other(claim_lines, released_copy, fault
             {VISIBLE: ["01_running_mean: with the stub, 'pass' passes"]},
         ),
         "words that are too long": (
-            both(
+            all_faults(
                 edit(TEXTS, '"How many numbers come back?"', f'"{"How many? " * 24}"'),
                 edit(TEXTS, '"You divided by the length of x everywhere."', f'"{"Two " * 40}"'),
                 edit(YAML, "hint: How many", f"hint: {'How ' * 60}many"),
@@ -412,7 +424,12 @@ def test_a_fault_breaks_its_claim_and_no_other(claim_lines, released_copy, fault
             {USED: ["shape is failed by no mutant"]},
         ),
         "faults that change when they meet": (
-            write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
+            write(
+                BANK,
+                BANK_WITH_VARIANTS.replace(
+                    "        seen = ", f"{INTERACTING_FAULTS}        seen = "
+                ),
+            ),
             {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
         ),
         "a stub that has a check done already": (
@@ -431,20 +448,22 @@ def test_a_fault_breaks_its_claim_and_no_other(claim_lines, released_copy, fault
             {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
         ),
         "a check that asks for anything": (
-            both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+            all_faults(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
             {USED: ["anything is failed by no mutant"]},
         ),
     },
 )
-def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
+def test_a_released_fault_breaks_only_these_claims(
     claim_lines, released_copy, fault, claims, monkeypatch
 ):
     monkeypatch.setattr(
         test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
-    )  # there are few
+    )  # a pair counts much, because the tiny course has few
     fault(released_copy)
     release_course(released_copy)
-    assert_broken(claim_lines(released_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
+    assert_only_broken(
+        claim_lines(released_copy, FAST_CLAIMS, pairs=None if PAIRS in claims else 0), claims
+    )
 
 
 TWO_CHANGES = (
@@ -453,11 +472,9 @@ TWO_CHANGES = (
 )
 
 
-def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
-    claim_lines, released_copy
-):
-    """Of the last number alone the count is right."""
-    write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(
+def test_a_pair_with_an_ineffective_change_is_named_by_the_other_change(claim_lines, released_copy):
+    """The change of `count` has no effect on a single number."""
+    write(BANK, BANK_WITH_VARIANTS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(
         released_copy
     )
     release_course(released_copy)
@@ -465,8 +482,8 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     assert (pairs.failures, pairs.is_satisfied) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(claim_lines, released_copy):
-    """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
+def test_claims_about_one_exercise_ignore_other_exercises(claim_lines, released_copy):
+    """They also ignore files that belong to no exercise: one may be added to course.yaml later."""
     two_means = with_last_mean(released_copy)
     release_course(two_means)
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
@@ -476,22 +493,26 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(claim_lines, releas
         (["last_mean"], {RELEASED: 1}),
         ((), {RELEASED: 2}),
     ):
-        report = failures_by_line(claim_lines(two_means, "released", named=named))
+        report = failures_by_claim(claim_lines(two_means, "released", named=named))
         assert {claim: len(failures) for claim, failures in report.items()} == counts
 
 
-def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
-    failures = failures_by_line(lines)
+def assert_only_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
+    """Check that exactly these claims fail.
+
+    expected: for each claim, excerpts of the cases that fail.
+    """
+    failures = failures_by_claim(lines)
     assert failures.keys() == expected.keys(), failures
     for line in lines:
         assert line.is_satisfied is not False or line.lines[-1].startswith("Next: ")
-    for says, excerpts in expected.items():
+    for message, excerpts in expected.items():
         for excerpt in excerpts:
-            assert any(excerpt in failure for failure in failures[says]), failures[says]
+            assert any(excerpt in failure for failure in failures[message]), failures[message]
 
 
 @cases(
-    "fault, says",
+    "fault, message",
     {
         "a check that ends its program": (
             edit(
@@ -590,7 +611,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             "grader/right/running_mean/lossy.py fails values: the output (",
         ),
         "a check that asks nothing": (
-            both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
+            all_faults(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
             "it asks the attempt nothing",
         ),
         "refusals alone": (
@@ -617,7 +638,7 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
             "Next: mend its edit, then",
         ),
         "a knob that make has not": (
-            write(BANK, KNOBS.replace('{"count": "all"}', '{"cuont": "all"}')),
+            write(BANK, BANK_WITH_VARIANTS.replace('{"count": "all"}', '{"cuont": "all"}')),
             "the mutant counts_all: make(cuont='all') raises TypeError: ",
         ),
         "a bank that fails": (
@@ -646,17 +667,19 @@ def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
         ),
     },
 )
-def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(released_copy, fault, says):
+def test_a_course_that_cannot_be_verified_is_an_error_with_a_next_step(
+    released_copy, fault, message
+):
     fault(released_copy)
     course = load_course(released_copy)
     with pytest.raises(CourseFault) as raised:
         [release_course(released_copy), verify_course(course, course.exercises, print, jobs=0)]
-    assert says in str(raised.value)
+    assert message in str(raised.value)
     assert ". Next: " in str(raised.value)
 
 
-def test_a_check_that_fails_by_itself_is_told_before_it_is_released(claim_lines, released_copy):
-    """The author once read "this is not your fault", and to mend the right attempt."""
+def test_an_error_in_a_check_is_reported_as_the_checks_own(claim_lines, released_copy):
+    """The message once said "this is not your fault", and told the author to change the attempt."""
     edit(CHECKS, 'want, "args.0", suspect', "want, suspect")(released_copy)
     with pytest.raises(CourseFault) as raised:
         claim_lines(released_copy, "test_right and not home")
@@ -668,14 +691,14 @@ def test_a_check_that_fails_by_itself_is_told_before_it_is_released(claim_lines,
     )
 
 
-ENDLESS = "    while True:\n        pass\n"
+ENDLESS_LOOP = "    while True:\n        pass\n"
 
 
 @cases(
-    "fault, says",
+    "fault, message",
     {
         "reference": (
-            edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS}    if x.numel() == 0:\n"),
+            edit(SOLUTION, "    if x.numel() == 0:\n", f"{ENDLESS_LOOP}    if x.numel() == 0:\n"),
             "the reference of running_mean does not end: it still computes on line 2",
         ),
         "mutant": (
@@ -687,37 +710,39 @@ ENDLESS = "    while True:\n        pass\n"
             "the mutant gradient_cut does not end: it still computes on line 2",
         ),
         "right attempt": (
-            add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+            add("grader/right/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS_LOOP}"),
             "the right attempt endless.py does not end: it still computes on line 2 of endless.py",
         ),
         "wrong attempt": (
-            add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS}"),
+            add("grader/wrong/running_mean/endless.py", f"def running_mean(x):\n{ENDLESS_LOOP}"),
             "the wrong attempt endless.py does not end: it still computes on line 2 of endless.py",
         ),
     },
 )
-def test_what_does_not_end_is_named_with_its_line(released_copy, monkeypatch, fault, says):
+def test_endless_code_is_reported_with_its_line(released_copy, monkeypatch, fault, message):
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
     fault(released_copy)
     with pytest.raises(CourseFault) as raised:
         release_course(released_copy)
-    assert says in str(raised.value)
+    assert message in str(raised.value)
     assert " Next: mend it" in str(raised.value)
     assert "then course release running_mean" in str(raised.value)
 
 
-def test_a_cell_that_does_not_end_breaks_its_claim(claim_lines, released_copy, monkeypatch):
+def test_an_endless_cell_breaks_the_claim_about_visible_checks(
+    claim_lines, released_copy, monkeypatch
+):
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
-    edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS)(released_copy)
-    assert_broken(
+    edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS_LOOP)(released_copy)
+    assert_only_broken(
         claim_lines(released_copy, "visible_checks"),
         {VISIBLE: ["does not end: it still computes on line "]},
     )
 
 
-# A check of equal numbers, and a mutant that differs there alone. Equal numbers that are nudged are
-# equal no more.
-OF_EQUAL_NUMBERS = '''
+# A check of equal numbers, and a mutant that is wrong for equal numbers only. After a tiny change
+# of the inputs, as for rounding, the numbers are not equal any more.
+CHECK_OF_EQUAL_NUMBERS = '''
 
 @check(points=1, layer="values")
 def test_equal(attempt, reference):
@@ -725,39 +750,44 @@ def test_equal(attempt, reference):
     x = torch.full((7,), {number}, dtype=torch.float64)
     assert_matches(attempt.running_mean(x), reference.running_mean(x))
 '''
-FOR_EQUAL_NUMBERS = """(
+MUTANT_FOR_EQUAL_NUMBERS = """(
     Mutant("all_equal", "if len(x) > 1 and (x == x[0]).all():\\n        return x + \
 1\\n    return x.", replacing="return x."),
 """
 
 
-BY_ROUNDING = (
+ROUNDING_MESSAGE = (
     "its answers differ from the reference's only in calls in which rounding may decide them "
     "(equal), and those are not"
 )
 
 
-@pytest.mark.parametrize(("number", "failures"), [("4.0", {}), ("0.1", {NAMED: [BY_ROUNDING]})])
-def test_a_mutant_that_differs_at_equal_numbers_alone_is_named_or_its_author_is_told_why_not(
+@pytest.mark.parametrize(
+    ("number", "failures"), [("4.0", {}), ("0.1", {NAMED: [ROUNDING_MESSAGE]})]
+)
+def test_a_mutant_that_only_differs_for_equal_numbers_is_named_or_explained(
     claim_lines, released_copy, number, failures
 ):
-    words = (
+    texts_entry = (
         '\nall_equal:\n  title: "You gave other numbers."\n  explanation: "Why."\n'
         '  hints: ["a", "b", "c"]\n'
     )
-    add(CHECKS, OF_EQUAL_NUMBERS.format(number=number))(released_copy)
+    add(CHECKS, CHECK_OF_EQUAL_NUMBERS.format(number=number))(released_copy)
     edit(YAML, "points: 4", "points: 5")(released_copy)
-    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {FOR_EQUAL_NUMBERS}")(released_copy)
-    add(TEXTS, words)(released_copy)
+    edit(BANK, "MUTANTS = (\n", f"MUTANTS = {MUTANT_FOR_EQUAL_NUMBERS}")(released_copy)
+    add(TEXTS, texts_entry)(released_copy)
     release_course(released_copy)
-    assert_broken(claim_lines(released_copy, "named or caught"), failures)
+    assert_only_broken(claim_lines(released_copy, "named or caught"), failures)
 
 
-def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def accept_trivial_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patch the judge: it accepts all trivial answers."""
     monkeypatch.setattr(run_hidden_checks, "_demands", lambda *arguments: iter(()))
 
 
-def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def reject_all_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patch the judge: it rejects all answers as trivial."""
+
     def refuse(attempt: Implementation, **keywords: object) -> None:
         raise CheckFailed("says nothing")
 
@@ -766,47 +796,50 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cases(
-    "break_it, claim, tricks, outcome",
+    "patch_judge, claim, tricks, outcome",
     {
-        "nobody is seen to say nothing": (
-            say_something_all,
+        "trivial answers are accepted": (
+            accept_trivial_answers,
             EMPTY,
             ("gives zeros", "gives its argument", "gives noise of its own"),
             "earns 2 with shape, refuses_nothing",
         ),
-        "everybody is said to say nothing": (
-            say_nothing_all,
+        "all answers are rejected as trivial": (
+            reject_all_answers,
             FORM,
             ("scales its numbers", "gives one wrong number"),
             "fails shape, refuses_nothing",
         ),
     },
 )
-def test_a_claim_about_what_says_nothing_tells_what_it_earns(
-    claim_lines, monkeypatch, break_it, claim, tricks, outcome
+def test_a_broken_claim_about_trivial_answers_names_the_points(
+    claim_lines, monkeypatch, patch_judge, claim, tricks, outcome
 ):
-    break_it(monkeypatch)
+    patch_judge(monkeypatch)
     failures = [f"an attempt that {trick} {outcome}" for trick in tricks]
-    assert_broken(claim_lines(TINY, "empty or form"), {claim: failures})
+    assert_only_broken(claim_lines(TINY, "empty or form"), {claim: failures})
 
 
-def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(
+def test_points_for_an_attempt_without_answers_break_a_claim(
     claim_lines, released_copy, monkeypatch
 ):
-    """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
+    """The check only expects an exception, and the test disables the rule that an attempt must also
+    answer.
+    """
     edit(CHECKS, "    attempt.running_mean(draw(3)).must_return()", "    #")(released_copy)
     monkeypatch.setattr(run_hidden_checks, "missing_reply", lambda *arguments: None)
-    say_something_all(monkeypatch)
-    says = "an attempt that refuses everything earns 1 with refuses_nothing"
-    assert_broken(claim_lines(released_copy, "silent"), {SILENT: [says]})
+    accept_trivial_answers(monkeypatch)
+    message = "an attempt that refuses everything earns 1 with refuses_nothing"
+    assert_only_broken(claim_lines(released_copy, "silent"), {SILENT: [message]})
 
 
 @pytest.fixture
 def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
+    """Return the small faults of the reference, which the claims about lines are tried with."""
     return FaultBench(tiny, box, running_mean)
 
 
-def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
+def test_line_faults_are_reproducible_and_without_edits_the_claim_breaks(
     claim_lines, bench, monkeypatch
 ):
     assert list(islice(bench.faults(), 5)) == list(islice(bench.faults(), 5))
@@ -825,44 +858,48 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
         "an edit that does not mend it": (0, "a → b", "wrong"),
     },
 )
-def test_a_line_that_is_told_is_tried_on_other_inputs(
+def test_a_reported_line_is_verified_with_other_inputs(
     bench, monkeypatch, lines_away, edit, verdict
 ):
     fault = bench.undone_faults[0]
-    (proved,) = bench.lines(fault.edit.after)
-    altered = ProvedLine(line=proved.line + lines_away, edit=edit or proved.edit)
+    (proved_line,) = bench.lines(fault.edit.after)
+    altered = ProvedLine(line=proved_line.line + lines_away, edit=edit or proved_line.edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (altered,))
     assert bench.line_verdict(fault) == verdict
 
 
-def line(passed: int, total: int, share: float = 1.0) -> Line:
+def claim_result(passed: int, total: int, share: float = 1.0) -> Line:
+    """Return a claim with this many passed cases. share: the share that must pass."""
     failed_cases = [f"case {number}" for number in range(total - passed)]
     return Line("all", "says", "course release", share, total, failed_cases)
 
 
 @pytest.mark.parametrize(
-    ("passed", "total", "share", "is_kept"),
+    ("passed", "total", "share", "is_satisfied"),
     [(9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 0.9, None)],
 )
-def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(
-    passed, total, share, is_kept
+def test_a_claim_holds_if_enough_cases_pass_and_is_undecided_without_cases(
+    passed, total, share, is_satisfied
 ):
-    assert line(passed, total, share).is_satisfied is is_kept
-    assert (line(passed, total, share).figures == NOTHING) is (is_kept is None)
+    assert claim_result(passed, total, share).is_satisfied is is_satisfied
+    assert (claim_result(passed, total, share).figures == NOTHING) is (is_satisfied is None)
 
 
-def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too_few_do():
-    assert line(10, 10, 0.9).figures == "10 of 10"
-    assert (line(9, 10, 0.9).figures, line(9, 10, 0.9).lines) == ("9 of 10, at least 90% asked", [])
-    assert line(0, 6).figures == "0 of 6"
-    assert line(1, 13).lines == [
+def test_a_claim_shows_its_threshold_or_failed_cases_and_a_next_step():
+    assert claim_result(10, 10, 0.9).figures == "10 of 10"
+    assert (claim_result(9, 10, 0.9).figures, claim_result(9, 10, 0.9).lines) == (
+        "9 of 10, at least 90% asked",
+        [],
+    )
+    assert claim_result(0, 6).figures == "0 of 6"
+    assert claim_result(1, 13).lines == [
         *(f"case {n}" for n in range(10)),
         "and 2 more",
         "Next: course release",
     ]
 
 
-def test_where_there_is_no_box_that_ends_it_and_is_told(claim_lines, monkeypatch):
+def test_verify_ends_with_an_error_if_no_box_is_available(claim_lines, monkeypatch):
     def refuse(*arguments: object) -> None:
         raise BoxUnavailable("no box here. Next: course doctor")
 
@@ -872,24 +909,27 @@ def test_where_there_is_no_box_that_ends_it_and_is_told(claim_lines, monkeypatch
 
 
 def sorted_figures(lines: Iterable[Line]) -> list[tuple[object, ...]]:
+    """Return the subject, text and figures of each claim, sorted."""
     return sorted((line.subject, line.says, line.figures) for line in lines)
 
 
 @pytest.mark.journey
-def test_in_several_processes_the_claims_are_the_same(two_means):
+def test_several_processes_give_the_same_results(two_means):
     release_course(two_means)
     course, streamed = load_course(two_means), list[Line]()
-    alone, together = (
+    one_process, two_processes = (
         verify_course(course, course.exercises, streamed.append, seeds=1, pairs=2, jobs=n)
         for n in (1, 2)
     )
-    summary = sorted_figures(alone)
-    assert summary == sorted_figures(together)
-    assert sorted_figures(streamed) == sorted([*summary, *summary]), "each is shown when it is done"
+    summary = sorted_figures(one_process)
+    assert summary == sorted_figures(two_processes)
+    assert sorted_figures(streamed) == sorted([*summary, *summary]), (
+        "each result is shown once, when its exercise is done"
+    )
 
 
 @pytest.mark.journey
-def test_a_process_that_is_lost_is_told(released_copy):
+def test_a_process_that_exits_is_an_error(released_copy):
     add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(
         released_copy
     )
@@ -898,7 +938,7 @@ def test_a_process_that_is_lost_is_told(released_copy):
         verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)
 
 
-def test_a_file_of_claims_that_is_not_there_is_told(released_copy, monkeypatch):
+def test_a_missing_file_of_claims_is_an_error(released_copy, monkeypatch):
     monkeypatch.setattr("manyheads.authoring.verify.run_claims.CLAIMS", ["test_nothing.py"])
     course = load_course(released_copy)
     with pytest.raises(CourseFault, match="could not run the claims"):

@@ -47,24 +47,27 @@ def test_a_missing_file_is_marked_as_missing(tmp_path):
 
 
 SCRIPTS = {
-    "plain text as it is": (b"x = 1\n", "x = 1\n"),
-    "an empty file as nothing": (b"", ""),
+    "plain text": (b"x = 1\n", "x = 1\n"),
+    "an empty file": (b"", ""),
     "a byte order mark is dropped": (b"\xef\xbb\xbfx = 1\n", "x = 1\n"),
     "Windows line ends": (b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n"),
     "old Mac line ends": (b"x = 1\ry = 2\r", "x = 1\ny = 2\n"),
     "letters beyond ASCII": ("é = '→'\n".encode(), "é = '→'\n"),
-    "what a coding line says": (b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n"),
-    "what a coding line on the second line says": (
+    "the encoding of a coding line": (b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n"),
+    "the encoding of a coding line on the second line": (
         b"#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n",
         "#!/bin/py\n# vim: set fileencoding=cp1252 :\nx = '“'\n",
     ),
     "letters of several bytes": ("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n"),
-    "UTF-8 that says otherwise": ("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n"),
+    "UTF-8 with a coding line of another encoding": (
+        "# coding: ascii\n# é\n".encode(),
+        "# coding: ascii\n# é\n",
+    ),
     "a file of exactly the largest size": (
         b"x" * SIZE_LIMIT_KIB * 1024,
         "x" * SIZE_LIMIT_KIB * 1024,
     ),
-    "the marks of git in what Python can read": (
+    "git's conflict marks in a docstring": (
         b'"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
         '"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n',
     ),
@@ -76,12 +79,12 @@ SCRIPTS = {
         b'"""\n```\n"""\ndef f(:\n',
         '"""\n```\n"""\ndef f(:\n',
     ),
-    "what Colab and jupytext leave": (
+    "magics and shell commands of IPython": (
         b'!pip install "x[y" \\\n  -q\n%matplotlib inline\n%%time\nfiles = !ls\nx = (7\n%4)\nx?\n',
         "pass\n\npass\npass\nfiles = None\nx = (7\n%4)\npass\n",
     ),
-    "a line of IPython's in a text": (b"x = '''\n!ls\n'''\n!ls\n", "x = '''\n!ls\n'''\npass\n"),
-    "a question that is no help": (b"return x?\n", "return x?\n"),
+    "a shell command in a string": (b"x = '''\n!ls\n'''\n!ls\n", "x = '''\n!ls\n'''\npass\n"),
+    "a question mark that asks for no help": (b"return x?\n", "return x?\n"),
 }
 
 
@@ -168,7 +171,7 @@ NOT_PYTHON = {
         LFS,
         "is a pointer of Git LFS, not the file itself: run git lfs pull",
     ),
-    "what git could not merge": (
+    "conflict marks of git": (
         ".py",
         "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n",
         r"two versions that git could not merge \(line 2\)",
@@ -200,7 +203,7 @@ REFUSED_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
     "a hard link": (hard_link, "is a hard link: hand in the file itself"),
     "a FIFO that nobody writes to": (os.mkfifo, "not a regular file"),
     "a folder": (Path.mkdir, "not a regular file"),
-    "one byte more": (
+    "one byte more than allowed": (
         lambda path: path.write_bytes(b"#" * (size_limit(path.name, SIZE_LIMIT_KIB) * 1024 + 1)),
         "larger than (16|128) KiB",
     ),
@@ -235,8 +238,8 @@ def test_a_file_that_is_not_plain_text_is_refused(tmp_path, create, expected_mes
 
 BOTH = f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."
 SCRIPT_OR_NOTEBOOK = {
-    "a stub as it was": (STUB, "x = 1", ".ipynb", ""),
-    "a stub with a remark": (STUB + "\n# I shall use the notebook\n", "x = 1", ".ipynb", ""),
+    "an unchanged stub": (STUB, "x = 1", ".ipynb", ""),
+    "a stub with a comment": (STUB + "\n# I shall use the notebook\n", "x = 1", ".ipynb", ""),
     "a stub with Windows line ends": (STUB.replace("\n", "\r\n"), "x = 1", ".ipynb", ""),
     "a stub with blanks": ("\n" + STUB.replace("x):", "x):   ") + "\n\n", "x = 1", ".ipynb", ""),
     "a stub with one line more": (
@@ -247,9 +250,9 @@ SCRIPT_OR_NOTEBOOK = {
     ),
     "a stub with another indent": (STUB.replace("    raise", "  raise"), "x = 1", ".py", BOTH),
     "nothing at all": ("", "x = 1", ".py", BOTH),
-    "what cannot be read": ("\0", "x = 1", ".py", BOTH),
-    "code, and a notebook as it was": ("x = 2\n", STUB, ".py", ""),
-    "a stub, and a notebook as it was": (STUB, STUB, ".ipynb", ""),
+    "a script that cannot be read": ("\0", "x = 1", ".py", BOTH),
+    "code, and an unchanged notebook": ("x = 2\n", STUB, ".py", ""),
+    "a stub, and an unchanged notebook": (STUB, STUB, ".ipynb", ""),
 }
 
 
