@@ -1,8 +1,7 @@
-"""Whether a recording agrees with one that another processor made: numbers to rounding, everything
-else exactly.
+"""Compare a recording with one that another processor made.
 
-torch adds in another order on another processor, so two machines record floats that differ in their
-last bits.
+Floats may differ by rounding, because torch adds in another order on another processor; everything
+else must be equal.
 """
 
 from dataclasses import replace
@@ -15,16 +14,16 @@ from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.fingerprint import STORED
 
 # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
-TENSORS = 2e-6
-# of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
-CLOSE = 1e-3
-# Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as
-# small as a rounding error shows: one processor records it, and another one leaves it out.
-MOST_UNDECIDED = 0.001  # of all answers
+FLOAT_TOLERANCE = 2e-6
+# relative to the larger answer: answers of pairs and sweeps are stored with sixteen bits
+SIXTEEN_BIT_TOLERANCE = 1e-3
+# If a mutant rounds its answers to a decimal, a change of the inputs as small as a rounding error
+# may or may not show: one processor records the answer, and another one leaves it out.
+MAX_UNDECIDED = 0.001  # share of all answers
 
 
 def differences(stored: FaultDictionary, fresh: FaultDictionary) -> list[str]:
-    """In which of its parts a recording differs from one that was made now."""
+    """Return the names of the parts in which a stored recording differs from a fresh one."""
     both = (stored, fresh)
     agree = {
         "words and checks": _plain(stored) == _plain(fresh),
@@ -40,12 +39,13 @@ def differences(stored: FaultDictionary, fresh: FaultDictionary) -> list[str]:
         "weights": _same_weights(stored, fresh),
         "answers": _same_answers(stored, fresh),
         "pairs": _same_pairs(stored, fresh),
-        "curves": _same_curves(stored, fresh),
+        "curves": _same_sweeps(stored, fresh),
     }
     return [name for name, agrees in agree.items() if not agrees]
 
 
 def _plain(dictionary: FaultDictionary) -> tuple[object, ...]:
+    """Return everything in a recording except numbers."""
     numbers = dict.fromkeys("calls expected replies mutants pairs sweeps drawn".split(), ())
     conditions = [
         vars(replace(condition, calls=(), expected=())) for condition in dictionary.conditions
@@ -67,17 +67,22 @@ def _same_weights(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
         for a, b in zip(tables, fresh.weights[call], strict=True):
             if (a is None) != (b is None):
                 return False
-            if a is not None and b is not None and not torch.allclose(a, b, 0, CLOSE):
+            if (
+                a is not None
+                and b is not None
+                and not torch.allclose(a, b, 0, SIXTEEN_BIT_TOLERANCE)
+            ):
                 return False
     return True
 
 
 def _condition_calls(dictionary: FaultDictionary) -> list[tuple[object, object]]:
-    """Return what the conditions ask, and what the reference returns."""
+    """Return the calls of all conditions, and the answers of the reference."""
     return [(condition.calls, condition.expected) for condition in dictionary.conditions]
 
 
 def _tensors(value: object) -> list[Tensor]:
+    """Return all tensors inside a value."""
     tensors = list[Tensor]()
     wire.to_body(value, tensors)
     return tensors
@@ -88,11 +93,12 @@ def _same_numbers(a: Tensor, b: Tensor) -> bool:
         return torch.equal(a, b)
     finite = [tensor.nan_to_num(0, 0, 0).abs().max() for tensor in (a, b) if tensor.numel()]
     return torch.allclose(
-        a.double(), b.double(), 0, TENSORS * max(1.0, *map(float, finite)), equal_nan=True
+        a.double(), b.double(), 0, FLOAT_TOLERANCE * max(1.0, *map(float, finite)), equal_nan=True
     )
 
 
 def _count_undecided(stored: FaultDictionary, fresh: FaultDictionary) -> int:
+    """Return the number of answers that only one of the two recordings has."""
     mutants = zip(stored.mutants, fresh.mutants, strict=True)
     return sum(
         (a is None) != (b is None)
@@ -108,11 +114,11 @@ def _same_answers(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     same = all(
         a.is_same(b, tolerance=STORED) for a, b in answers if a is not None and b is not None
     )
-    return same and _count_undecided(stored, fresh) <= MOST_UNDECIDED * len(answers)
+    return same and _count_undecided(stored, fresh) <= MAX_UNDECIDED * len(answers)
 
 
 def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
-    # where rounding decides an answer, it may decide which pairs are asked
+    # if rounding decides an answer, it may also decide which pairs are recorded
     if _count_undecided(stored, fresh):
         return True
     stored_pairs, after = stored.pairs, fresh.pairs
@@ -124,17 +130,18 @@ def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     stored_answers, fresh_answers = stored_pairs.answers, after.answers
     size = torch.maximum(stored_answers.numbers.abs(), fresh_answers.numbers.abs()).amax(1)
     differ = (stored_answers.structure != fresh_answers.structure) | (
-        (stored_answers.numbers - fresh_answers.numbers).abs().amax(1) > CLOSE * size
+        (stored_answers.numbers - fresh_answers.numbers).abs().amax(1)
+        > SIXTEEN_BIT_TOLERANCE * size
     )
-    return int(differ.sum()) <= MOST_UNDECIDED * len(differ)
+    return int(differ.sum()) <= MAX_UNDECIDED * len(differ)
 
 
-def _same_curves(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
+def _same_sweeps(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     if _sweep_heads(stored) != _sweep_heads(fresh):
         return False
     return all(
         torch.equal(a.isnan(), b.isnan())
-        and not bool(((a - b).abs() > CLOSE * a.abs().amax(1, keepdim=True)).any())
+        and not bool(((a - b).abs() > SIXTEEN_BIT_TOLERANCE * a.abs().amax(1, keepdim=True)).any())
         for a, b in zip(_sweep_answers(stored), _sweep_answers(fresh), strict=True)
     )
 

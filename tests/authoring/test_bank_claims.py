@@ -89,10 +89,11 @@ def test_the_claim_about_stubs_holds_and_breaks_if_names_are_lost(
 
 
 def report_named_after_weights(namespace: Mapping[str, Any]) -> MutantReport:
+    """Return a report whose misconception depends on the initial weights of the module."""
     torch.manual_seed(1)
     try:
         weight = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
-    except (NotImplementedError, AttributeError):  # a mutant of which nothing is written, or kept
+    except (NotImplementedError, AttributeError):  # a stub, or a mutant without this layer
         weight = "none"
     diagnosed = Diagnosed(id=weight, title=weight, hint="")
     return MutantReport(Attribution(explaining=[LocatedMisconception(diagnosed)]))

@@ -87,16 +87,19 @@ def test_an_oracle_is_used_if_it_corrects_more_verdicts_than_it_spoils():
 @cases(
     "programs, expected",
     {
-        "what fails the mutants that the hidden check fails": (
+        "an oracle that only mutants violate which fail the hidden check": (
             [mutant(True, FIRST_VALUES), mutant(False, ("dtype", (0,)))],
             {"values": ((0,), (1,))},
         ),
-        "nothing twice": ([mutant(True, ("shape", (0,)), FIRST_VALUES)], {"shape": ((0,), (1,))}),
-        "no call on which a right attempt differs": (
+        "one of two oracles that detect the same mutants": (
+            [mutant(True, ("shape", (0,)), FIRST_VALUES)],
+            {"shape": ((0,), (1,))},
+        ),
+        "only calls on which right attempts agree": (
             [correct_program(FIRST_VALUES), mutant(True, FIRST_VALUES, SECOND_VALUES)],
             {"values": ((1,),)},
         ),
-        "no oracle that mutants violate which pass, and what an edit should move": (
+        "no oracle that passing mutants violate, and what an edit should move": (
             [
                 *(mutant(False, FIRST_VALUES, SECOND_VALUES) for _ in range(3)),
                 mutant(True, FIRST_VALUES, SECOND_VALUES, ("stays", (0, 1))),
@@ -111,7 +114,7 @@ def test_an_oracle_is_used_if_it_corrects_more_verdicts_than_it_spoils():
             ],
             {"stays": ((0, 1),)},
         ),
-        "the recorded values, where no mutant says what a check asks": (
+        "the recorded values, if no mutant fails the hidden check": (
             [correct_program(SECOND_VALUES), mutant(False)],
             {"values": ((0,),)},
         ),

@@ -130,6 +130,7 @@ def test_allow_namespaces_succeeds_after_unloading_the_profile(bin_folder, tmp_p
 
 @pytest.fixture
 def gpu_places(tmp_path: Path) -> Places:
+    """Return a folder with the device files of one NVIDIA GPU, which everybody may use."""
     for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o666)

@@ -83,11 +83,13 @@ def test_a_release_can_be_repeated_also_after_an_interruption(tiny, class_files,
 
 
 def link_tools(folder: Path) -> None:
+    """Replace the folder tools by a link."""
     shutil.move(folder / "tools", folder / "mine")
     (folder / "tools").symlink_to("mine")
 
 
 def make_folder_of_license(folder: Path) -> None:
+    """Replace the file LICENSE by a folder."""
     (folder / "LICENSE").unlink()
     (folder / "LICENSE").mkdir()
 

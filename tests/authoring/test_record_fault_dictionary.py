@@ -62,14 +62,17 @@ def stored_replies_of(functions: Sequence[Function], call: Call) -> tuple[list[i
 
 
 def fingerprint(f: Function) -> ReplyFingerprint:
+    """Return the fingerprint of the function's reply to CALL."""
     return fingerprint_of(LocalRunner({"f": f}).execute(CALL))
 
 
 def multiplications(*factors: float) -> list[Function]:
+    """Return functions that multiply by these factors."""
     return [lambda x, k=k: x * k for k in factors]
 
 
 def nan_if_the_sum_is_round(x: Tensor) -> Tensor:
+    """Return NaN if rounding makes the sum of x a float32 number, else x."""
     return x.masked_fill(x.sum() == x.sum().float(), torch.nan)
 
 
@@ -78,11 +81,12 @@ def always_nan(x: Tensor) -> Tensor:
 
 
 def nan_or_unchanged_by_rounding(x: Tensor) -> Tensor:
+    """Return NaN for the original inputs, but x if they change by a rounding error."""
     return nan_if_the_sum_is_round(x) * torch.nan if x[0] == 0.1 else x
 
 
 DOUBLED_OUTPUT = fingerprint(lambda x: 2 * x).outputs[0]
-# two such steps lead to another reply
+# replies that differ by one step count as the same, by two steps as different
 STEP = 0.7 * SAME * DOUBLED_OUTPUT.norm / max(map(abs, DOUBLED_OUTPUT.projections))
 CHAIN = multiplications(*(2 * (1 + k * STEP) for k in range(3)))
 

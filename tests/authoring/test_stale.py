@@ -54,7 +54,7 @@ def release(folder: Path, jobs: int = 1) -> tuple[int, dict[Path, bool]]:
 
 @pytest.fixture
 def released_course(tiny_copy: Path) -> Path:
-    """The folder of a tiny course that has just been released."""
+    """Return the folder of a tiny course that has just been released."""
     release(tiny_copy)
     return tiny_copy
 

@@ -97,8 +97,8 @@ def all_faults(*faults: Fault) -> Fault:
     return lambda folder: [fault(folder) for fault in faults]
 
 
-def change_recorded_reply(folder: Path) -> None:
-    """Change a recorded reply without the source that it comes from."""
+def change_recorded_verdict(folder: Path) -> None:
+    """Change which checks the mutant only_last fails, in the recording alone."""
     path = folder / RECORDING
     path.write_bytes(path.read_bytes().replace(b'\\"1110\\"', b'\\"1111\\"'))
 
@@ -209,8 +209,8 @@ INTERACTING_FAULTS = """\
             ),
             {RELEASED: [RECORDING]},
         ),
-        "a record that is not true": (
-            change_recorded_reply,
+        "a recording with a wrong verdict": (
+            change_recorded_verdict,
             {VERDICTS: [": refuses_nothing fails"]},
         ),
         "a sum of points that is wrong": (
@@ -525,7 +525,7 @@ def assert_only_broken(lines: list[Line], expected: dict[str, list[str]]) -> Non
             add(SOLUTION, "raise SystemExit(3)\n"),
             "SystemExit: 3. Next: mend that line, then course verify",
         ),
-        "a gradient that there is not": (
+        "a gradient that does not exist": (
             edit(CHECKS, 'want, "args.0", suspect', 'want, "x", suspect'),
             'the reference has no gradient called "x"; it has: args.0 (test_running_mean.py, '
             "line 30)",
@@ -535,7 +535,7 @@ def assert_only_broken(lines: list[Line], expected: dict[str, list[str]]) -> Non
             "the reference was asked for no gradient: ask both of them by "
             "with_options(cotangent=…) (test_running_mean.py, line 30)",
         ),
-        "a function that there is not": (
+        "a function that does not exist": (
             edit(
                 CHECKS,
                 "attempt.running_mean(draw(7))",
@@ -623,7 +623,7 @@ def assert_only_broken(lines: list[Line], expected: dict[str, list[str]]) -> Non
             edit(BANK, "MUTANTS = (", "CHANGES = ("),
             "needs a tuple MUTANTS",
         ),
-        "an edit of what stands there more than once": (
+        "an edit of text that occurs more than once": (
             edit(BANK, "replacing=COUNTS", "replacing='x'"),
             " times, and an edit needs it exactly once. Next: copy the text from there",
         ),

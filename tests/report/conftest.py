@@ -38,11 +38,13 @@ def made_up_class():
 
 
 def _random_result(student, chance):
+    """Return a result with 8 exercises. chance: the generator of random numbers."""
     exercises = (_random_exercise(f"exercise_{i}", chance) for i in range(8))
     return make.result(student, *exercises, assignment="heads", versions={"torch": "2.13.0"})
 
 
 def _random_exercise(id_, chance):
+    """Return the result of one exercise, which is wrong with a probability of 35%."""
     is_wrong = chance.random() < 0.35
     outcomes = ["failed", "error", "timeout", "crashed", "missing", "skipped"]
     checks = []

@@ -131,7 +131,7 @@ def test_an_exercise_counts_attempts_scores_and_misconceptions(exercises, counts
     assert {key: getattr(column, key) for key in counts} == counts
 
 
-def test_scores_are_counted_in_five_ranges_and_full_points():
+def test_scores_are_counted_in_ranges_of_the_possible_points():
     scores = (0, 0.5, 1, 1.1, 2, 2, 3, 3.9, 3.9, 3.9, 4)
     column = exercise_view(*(exercise_of_four_points("a", score=score) for score in scores))
     assert column.spread == [1, 2, 3, 1, 3, 1]
@@ -217,7 +217,7 @@ def test_a_misconception_shows_the_wrong_line_without_its_comment(edit, named, w
     assert assignment_view(*results_of(*attempts)).misconceptions[0].wrong_line == wrong_line
 
 
-def test_all_counts_exclude_excused_missing_and_unlisted_students():
+def test_exercise_counts_exclude_excused_missing_and_unlisted_students():
     wrong = exercise_of_four_points("a", VIEW)
     assignment = assignment_view(
         heads_result("ada", wrong),
@@ -466,7 +466,7 @@ def test_reports_to_students_do_not_describe_the_grader_failure():
     text = " ".join(re.sub("<[^>]*>", " ", page.partition("<main")[2]).split())
     assert "heads points not graded: 1 of 2 exercises done 1 of 2" in text
     assert f"mask not graded {NOT_GRADED_MESSAGE}" in text
-    # a hidden check's title begins with "does": the student must not see which check failed
+    # the page lists no check of this exercise, because a title would say what the check does
     assert "does" not in text.partition("? mask")[2]
     report = " ".join(make.printed_lines(exercise_report(ADA.exercises[1]), 80))
     assert " ".join(report.split()).startswith(f"? mask ? / 2 {NOT_GRADED_MESSAGE}")

@@ -333,6 +333,7 @@ def export_scores(name, members):
 
 
 def table_of(name, members):
+    """Return the rows of the exported table of the class in the format with this name."""
     return list(csv.reader(io.StringIO(export_scores(name, members), newline="")))
 
 

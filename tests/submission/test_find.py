@@ -40,11 +40,11 @@ def reasons_by_path(tiny: Course, tmp_path: Path) -> Callable[..., dict[str, str
     It returns the reason why a file is not graded, by the file's path.
     """
 
-    def look(*paths: str) -> dict[str, str]:
+    def find_reasons(*paths: str) -> dict[str, str]:
         make_files(tmp_path, f"good/averages/{FILE}", *paths)
         return {entry.path: entry.reason for entry in find_submissions(tiny, tmp_path)[1]}
 
-    return look
+    return find_reasons
 
 
 DOTTED = (

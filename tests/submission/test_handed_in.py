@@ -43,16 +43,17 @@ def submission_times(
 ) -> Callable[..., dict[str, tuple[str, str]]]:
     """Return a function that gives the time of each student's submission, and its source."""
 
-    def look() -> dict[str, tuple[str, str]]:
+    def find_times() -> dict[str, tuple[str, str]]:
         times = handed_in(
             find_submissions(course_of_one_assignment, out_folder)[0], read_journal(out_folder)
         )
         return {submission.student: _time_and_source(time) for submission, time in times.items()}
 
-    return look
+    return find_times
 
 
 def _time_and_source(time: HandedIn) -> tuple[str, str]:
+    """Return the time as text, and who reported it, for example a platform."""
     if time.late:
         return "late", time.source
     return f"{time.time:%Y-%m-%dT%H:%M:%S}" if time.time else "in time", time.source

@@ -68,6 +68,7 @@ def old_sparse(blocks: int) -> bytes:
 
 
 def folder_headers(number: int) -> bytes:
+    """Return this many tar headers of empty folders."""
     return header("folder", tarfile.DIRTYPE) * number
 
 
@@ -111,7 +112,7 @@ HEADERS["global headers"] = member("x", tarfile.XGLTYPE, b"9 a=bcde\n")
             ),
             TOO_LONG,
         ),
-        "what is left out": (
+        "files that are left out": (
             "work.zip",
             lambda: zip_bytes({f"__MACOSX/{i}": b"" for i in range(5_000)}),
             TOO_MANY,

@@ -238,7 +238,7 @@ def class_download(text: str) -> dict[str, str]:
 
 
 def was_killed(function: Callable[[], object], moment: int) -> bool:
-    """Call `do` in a child process, which is killed at its nth file operation.
+    """Call the function in a child process that is killed at one of its file operations.
 
     Args:
         moment: The number of files opened, renamed, removed or created before it is killed.

@@ -37,6 +37,7 @@ def course_in_berlin(real_course: Course) -> Course:
 
 
 def with_zone(course: Course, zone: str | None) -> Course:
+    """Return the course with another time zone, or None for no zone."""
     return Course(course.root, course.file.model_copy(update={"time_zone": zone}))
 
 

@@ -63,6 +63,7 @@ def ruff_messages(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, s
 
 
 def is_newer_than_this_python(version: str) -> bool:
+    """Return whether a version such as "3.14" is newer than the Python that runs the tests."""
     return tuple(map(int, version.split("."))) > sys.version_info[:2]
 
 

@@ -416,7 +416,7 @@ def test_code_cells_are_joined_and_other_cells_left_out(types_and_sources, sourc
         "the operator % in a cell with a magic": ("%pwd\nx = (7\n     % 4)", {"x": 3}),
         "the operator != in a cell with a magic": ("%pwd\nx = (7\n     != 4)", {"x": True}),
         "a text that looks like magics": ("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}),
-        "such a text among magics": (
+        "a text that looks like magics, among magics": (
             "%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?",
             {"x": "Why?\n%d of\n!all", "y": None},
         ),
@@ -533,7 +533,7 @@ CELLS_NOT_RUN = {
     "another function": (("markdown", RIGHT.replace("running_mean", "mean")), ""),
     "no text": (("markdown", 3), ""),
     "half of a surrogate pair": (("markdown", RIGHT + "# \ud800"), ""),
-    "a kind that nobody knows": (("heading", RIGHT), ""),
+    "an unknown cell type": (("heading", RIGHT), ""),
 }
 
 
@@ -598,7 +598,7 @@ WRITTEN_FILES = {
     (
         "what takes a thousand bytes of memory for each character"
     ): f"def mean(x):\n    pass\n{'x;' * CODE_LIMIT}\n",
-    "what Python gives up on": f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n",
+    "code nested too deeply for Python": f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n",
     "a decorator": "import functools\n\n\n@functools.cache\ndef mean(x):\n    pass\n",
 }
 
@@ -726,7 +726,7 @@ LOCATIONS = {
     ),
     "deleted": (f"{MEAN}del mean\n", f"stands on line 1, {NO_LONGER_DEFINED}"),
     "overwritten": (f"{MEAN}mean = None\n", f"stands on line 1, {NO_LONGER_DEFINED}"),
-    "above what stopped": (f"1 / 0\n{MEAN}", f"stands on line 2, {NO_LONGER_DEFINED}"),
+    "below a line that raises": (f"1 / 0\n{MEAN}", f"stands on line 2, {NO_LONGER_DEFINED}"),
     "nowhere": ("def total(x):\n    return x\n", ""),
     "in a text that is too long": (f"class A:\n{INDENTED_MEAN}{'x;' * CODE_LIMIT}", ""),
     "in words": ('"""The mean, of which def is short for definition."""\n# define mean here\n', ""),
