@@ -144,7 +144,8 @@ def collect(
             another process; a download cannot be read; or no student is on the roster.
     """
     for download in downloads:
-        if out.resolve().is_relative_to(download.resolve()):
+        # `Path.resolve` raises RuntimeError for a link that leads to itself
+        if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(download)):
             raise CourseFault(
                 f"{out} is in {download}, which is read. Next: give --out a folder elsewhere"
             )

@@ -268,8 +268,8 @@ def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:
     while start < len(data) and data[start] != 0:
         length, blank, _ = data[start : start + _DIGITS].partition(b" ")
         end = start + _number(length.decode("latin-1"))
-        keyword, equals, value = data[start + len(length) + 1 : end].partition(b"=")
-        if not blank or not equals or not value.endswith(b"\n") or end > len(data):
+        keyword, _, value = data[start + len(length) + 1 : end].partition(b"=")
+        if not blank or not value.endswith(b"\n") or end > len(data):
             raise tarfile.ReadError("a damaged pax header")
         yield keyword.decode(**_TEXT), value[:-1].decode(**_TEXT)
         start = end

@@ -290,3 +290,31 @@ def test_the_newest_of_too_many_files_is_collected(collect_files, write_zip, out
     download = write_zip(zip_bytes(copies(60, 0)))
     collect_files(download, limits=IntakeLimits(members=20))
     assert (out_folder / COLLECTED_PATH.format("ben")).read_text().endswith("# 59\n#")
+
+
+def test_an_archive_of_a_student_is_not_counted_beside_its_content(collect_files, write_zip):
+    inner = zip_bytes([Member("04_reshape_dance.py", f"{DANCE}#{'x' * (MIB * 3 // 4)}")])
+    download = write_zip(zip_bytes({"ada_1_2_work.zip": inner}))
+    assert collect_files(download, limits=IntakeLimits(size=MIB)).not_taken == []
+
+
+@cases(
+    ("header_bytes", "is_read"),
+    {"at the limit": (64 * 1024, True), "above it": (64 * 1024 + 1, False)},
+)
+def test_headers_of_a_tar_member_have_a_length_limit(
+    collect_files, write_zip, header_bytes, is_read
+):
+    comment = "x" * (header_bytes - tarfile.BLOCKSIZE - len("65024 comment=\n"))
+    content = pax(comment=comment) + member(GOOD, tarfile.REGTYPE, DANCE.encode()) + END_OF_TAR
+    collected = collect_files(write_zip(content, "class.tar"))
+    assert bool(collected.candidates) is is_read
+
+
+def test_a_pax_header_gives_the_time_of_a_file(collect_files, write_zip):
+    moment = 1_764_500_000.5
+    content = pax(mtime=str(moment)) + member(
+        "ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode()
+    )
+    (candidate,) = collect_files(write_zip(content + END_OF_TAR, "class.tar")).candidates
+    assert candidate.origin.modified == moment

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.files import CourseFault
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.intake_journal import read_journal, to_grade
 from manyheads.submission.roster_and_times import Roster, Student
@@ -163,6 +164,23 @@ def test_a_path_without_permission_is_reported_with_its_student(
     with as_nobody(tmp_path):
         collected = collect(real_course, [Path("all")], Path("out/in"))
     assert (len(collected.candidates), collected.not_taken) == (2, [])
+
+
+def test_a_download_folder_without_permission_is_refused(real_course, tmp_path):
+    (tmp_path / "all").mkdir(mode=0)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out").chmod(0o777)
+    tmp_path.chmod(0o755)
+    expected = r"^all cannot be read \(Permission denied\)\. Next: download it again$"
+    with as_nobody(tmp_path), pytest.raises(CourseFault, match=expected):
+        collect(real_course, [Path("all")], Path("out/in"))
+
+
+def test_a_download_that_the_system_cannot_open_is_refused(collect_files, tmp_path):
+    download = tmp_path / "class.zip"
+    download.symlink_to(download)
+    with pytest.raises(CourseFault, match=r"class\.zip cannot be read \(Too many levels"):
+        collect_files(download)
 
 
 @pytest.mark.parametrize("only", ["", "ada"])
