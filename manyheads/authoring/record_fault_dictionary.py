@@ -16,6 +16,7 @@ from contextlib import (
     redirect_stdout,
 )
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,7 +63,6 @@ from ..student.trace import TABLES, TIMES
 from ..submission import Source
 from .choose_recorded_calls import (
     PUBLIC,
-    RecordedCall,
     RecordedCalls,
     Replies,
     evidence_for_author,
@@ -78,6 +78,7 @@ from .choose_visible_oracles import (
 )
 from .make_stub import stub_of
 from .record_pairs_and_sweeps import recorded_curves, recorded_pairs
+from .remembered_steps import ProgramSteps, RememberedSteps
 
 _ROUNDING = 1e-3  # how far the sum of a row may be from one
 
@@ -154,12 +155,12 @@ class Asked:
         observed: The recorded form of the reply, with the expected one.
         full_reply: The reply itself. For a call on many copies of an input, it has the outputs of
             all copies, and the recorded form only the extremes.
-        call: The call in the dtype of the reply: float32 if a dtype made float64 raise.
+        is_in_single: Whether the call was made in float32, because a dtype made float64 raise.
     """
 
     observed: ObservedReply
     full_reply: Reply
-    call: RecordedCall
+    is_in_single: bool
 
 
 class _Witness(LocalRecordingRunner):
@@ -233,19 +234,73 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
         for i, recorded_call in enumerate(recorded.entries):
             call, raw_reply = recorded_call.call, recorded_call.full_reply(namespace)
             full_reply = reply_in_default_dtype(LocalRunner(namespace), call, raw_reply)
-            if full_reply is not raw_reply:
-                recorded_call = recorded_call.in_single()
             reply, expected = summarise_copies(call, full_reply), recorded.fingerprints[i]
             actual = comparable_fingerprint(expected, call, reply)
             observed = ObservedReply(call, expected, recorded.expected[i], reply, actual)
-            answers.append(Asked(observed, full_reply, recorded_call))
+            answers.append(Asked(observed, full_reply, full_reply is not raw_reply))
     return answers
 
 
-def store_replies(
-    stored_replies: Sequence[Replies], namespace: Namespace, answers: Sequence[Asked]
-) -> list[StoredIndex]:
-    """Store new replies of this code, and return for each call the index of its stored reply.
+class TrustedProgram:
+    """A right attempt, a wrong attempt or a mutant. It runs only for results that are not known."""
+
+    def __init__(self, namespace: Namespace, recorded: RecordedCalls, steps: ProgramSteps) -> None:
+        """Hold a program.
+
+        Args:
+            namespace: Its code.
+            recorded: The calls to answer.
+            steps: Its known results. New ones are added.
+        """
+        self._namespace, self._recorded, self._steps = namespace, recorded, steps
+
+    @cached_property
+    def _answers(self) -> list[Asked]:
+        return answers_of(self._recorded, self._namespace)
+
+    @property
+    def replies(self) -> tuple[ReplyFingerprint, ...]:
+        """The fingerprints of its replies to the recorded calls."""
+        if self._steps.replies is None:
+            in_single = [i for i, answer in enumerate(self._answers) if answer.is_in_single]
+            self._steps.in_single = frozenset(in_single)
+            self._steps.replies = tuple(answer.observed.actual for answer in self._answers)
+        return self._steps.replies
+
+    def kill_row(self, mutant_run: MutantRun) -> str:
+        """Return the outcomes of the hidden checks, from `MutantRun.kill_row`."""
+        if not self._steps.row:
+            self._steps.row = mutant_run.kill_row(self._namespace, self._answers)
+        return self._steps.row
+
+    def violations(self, groups: Sequence[Groups]) -> ViolatedOracles:
+        """Return the oracles that it violates, in these groups of calls."""
+        if self._steps.violations is None:
+            observations = [answer.observed for answer in self._answers]
+            self._steps.violations = oracles_violated_by(observations, groups)
+        return self._steps.violations
+
+    def is_fixed(self, index: int, keep_equal: bool) -> bool:
+        """Return whether neither chance nor rounding decides its reply to a recorded call.
+
+        See `RecordedCall.is_fixed`.
+        """
+        reply, expected = self.replies[index], self._recorded.fingerprints[index]
+        if (index, keep_equal) not in self._steps.fixed:
+            call = self._recorded.entries[index]
+            if index in self._steps.in_single:
+                call = call.in_single()
+            is_fixed = call.is_fixed(self._namespace, reply, expected, keep_equal)
+            self._steps.fixed[index, keep_equal] = is_fixed
+        return self._steps.fixed[index, keep_equal]
+
+    def is_drawn(self, index: int) -> bool:
+        """Return whether chance may decide the reply to a recorded call."""
+        return self._recorded.entries[index].is_drawn
+
+
+def store_replies(stored_replies: Sequence[Replies], program: TrustedProgram) -> list[StoredIndex]:
+    """Store new replies of a program, and return for each call the index of its stored reply.
 
     A reply that chance or rounding may decide is not stored. In place of an index, the list has
     None for chance and the reply itself for rounding. To see what rounding decides, the inputs are
@@ -255,13 +310,12 @@ def store_replies(
 
     Args:
         stored_replies: The different replies to every call, the reference's first.
-        namespace: The code.
-        answers: Its replies.
+        program: The program.
     """
-    indices = _store_if_fixed(stored_replies, namespace, answers, keep_equal=False)
+    indices = _store_if_fixed(stored_replies, program, keep_equal=False)
     if differs_for_sure(indices) or not any(isinstance(p, ReplyFingerprint) for p in indices):
         return indices
-    return _store_if_fixed(stored_replies, namespace, answers, keep_equal=True)
+    return _store_if_fixed(stored_replies, program, keep_equal=True)
 
 
 def differs_for_sure(indices: Sequence[StoredIndex]) -> bool:
@@ -270,23 +324,19 @@ def differs_for_sure(indices: Sequence[StoredIndex]) -> bool:
 
 
 def _store_if_fixed(
-    stored_replies: Sequence[Replies],
-    namespace: Namespace,
-    answers: Sequence[Asked],
-    keep_equal: bool,
+    stored_replies: Sequence[Replies], program: TrustedProgram, keep_equal: bool
 ) -> list[StoredIndex]:
     """Store new replies that are the same for nudged inputs. See `store_replies`.
 
     With `keep_equal`, equal numbers of an input are not nudged.
     """
     indices = list[StoredIndex]()
-    for replies, answer in zip(stored_replies, answers, strict=True):
-        actual, expected = answer.observed.actual, answer.observed.expected
+    for call, (replies, actual) in enumerate(zip(stored_replies, program.replies, strict=True)):
         # A reply that equals a stored one is sure, because that one is.
         index = replies.find(actual)
-        if index is None and answer.call.is_fixed(namespace, actual, expected, keep_equal):
+        if index is None and program.is_fixed(call, keep_equal):
             index = replies.add(actual)
-        indices.append(actual if index is None and not answer.call.is_drawn else index)
+        indices.append(actual if index is None and not program.is_drawn(call) else index)
     return indices
 
 
@@ -332,8 +382,10 @@ class _MutantResult(NamedTuple):
     violations: ViolatedOracles
 
 
-def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
+def recorded_file(catalogue: Catalogue, exercise: Exercise, steps: RememberedSteps) -> bytes:
     """Return the bytes of the file with the fault dictionary of an exercise.
+
+    Only results that `steps` does not have are computed, and added to it.
 
     1. The reference runs the hidden checks with public inputs, and its calls are recorded.
     2. Right attempts must pass the hidden checks. They answer the recorded calls, and fields in
@@ -347,8 +399,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
             fails a check, or because code does not end.
     """
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
-    demand_right_attempts(catalogue, exercise)
-    programs = _LabelledPrograms(catalogue, exercise, recorded)
+    demand_right_attempts(catalogue, exercise, steps)
+    programs = _LabelledPrograms(catalogue, exercise, recorded, steps)
     disputed = programs.add_right_attempts()
     programs.add_wrong_attempts()
     results = programs.add_mutants(bank)
@@ -364,8 +416,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         words=words_of(bank),
         hidden=tuple(programs.hidden),
         kills=tuple(result.row for result in results),
-        pairs=recorded_pairs(bank, recorded.calls, replies, programs.mutants),
-        sweeps=recorded_curves(bank, recorded),
+        pairs=recorded_pairs(bank, recorded.calls, replies, programs.mutants, steps),
+        sweeps=recorded_curves(bank, recorded, steps),
         key=key_of(exercise),
         drawn=recorded.drawn,
         conditions=recorded.conditions,
@@ -385,9 +437,16 @@ class _LabelledPrograms:
         mutants: the mutants, as the fault dictionary has them.
     """
 
-    def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        exercise: Exercise,
+        recorded: RecordedCalls,
+        steps: RememberedSteps,
+    ) -> None:
         self._exercise = exercise
         self._recorded = recorded
+        self._steps = steps
         self._mutant_run = MutantRun(catalogue, exercise, recorded)
         self._groups = list(recorded.groups.values())
         self.hidden = [outcome.id for outcome in recorded.outcomes]
@@ -405,23 +464,22 @@ class _LabelledPrograms:
         disputed = set[tuple[int, ReplyField]]()
         for path in self._exercise.right_attempts():
             with _must_end(self._exercise, f"the right attempt {path.name}", path, path):
-                answers = answers_of(self._recorded, namespace_of(path))
-            for i, answer in enumerate(answers):
-                actual, expected = answer.observed.actual, answer.observed.expected
-                disputed |= {(i, f) for f in REPLY_FIELDS if not actual.agrees(expected, (f,))}
-            violations = self._violated_oracles(answers)
+                program = self._program_in(path)
+                violations = program.violations(self._groups)
+            for i, reply in enumerate(program.replies):
+                expected = self._recorded.fingerprints[i]
+                disputed |= {(i, f) for f in REPLY_FIELDS if not reply.agrees(expected, (f,))}
             self.labelled.append(LabelledProgram(frozenset(), violations, is_right=True))
         return disputed
 
     def add_wrong_attempts(self) -> None:
         """Add the wrong attempts that no mutant stands for."""
         for path in self._exercise.wrong_attempts():
-            namespace = namespace_of(path)
             with _must_end(self._exercise, f"the wrong attempt {path.name}", path, path):
-                answers = answers_of(self._recorded, namespace)
-                row = self._mutant_run.kill_row(namespace, answers)
-            failed = _failed_checks(self.hidden, row)
-            self.labelled.append(LabelledProgram(failed, self._violated_oracles(answers)))
+                program = self._program_in(path)
+                violations = program.violations(self._groups)
+                failed = _failed_checks(self.hidden, program.kill_row(self._mutant_run))
+            self.labelled.append(LabelledProgram(failed, violations))
 
     def add_mutants(self, bank: Bank) -> list[_MutantResult]:
         """Add the mutants, and return the result of each, in the order of the bank.
@@ -449,21 +507,23 @@ class _LabelledPrograms:
         results = list[_MutantResult]()
         for mutant in bank.mutants:
             with _must_end(self._exercise, f"the mutant {mutant.id}", solution, misconceptions):
-                answers = answers_of(self._recorded, mutant.namespace)
-                behaviour = mutant.id, [answer.observed.actual for answer in answers]
+                steps = self._steps.of_mutant(mutant)
+                program = TrustedProgram(mutant.namespace, self._recorded, steps)
+                behaviour = mutant.id, program.replies
                 result = results[behaviours.index(behaviour)] if behaviour in behaviours else None
                 if result is None or not any(result.indices):
                     result = _MutantResult(
-                        self._mutant_run.kill_row(mutant.namespace, answers),
-                        store_replies(self.stored_replies, mutant.namespace, answers),
-                        self._violated_oracles(answers),
+                        program.kill_row(self._mutant_run),
+                        store_replies(self.stored_replies, program),
+                        program.violations(self._groups),
                     )
             behaviours.append(behaviour)
             results.append(result)
         return results
 
-    def _violated_oracles(self, answers: Sequence[Asked]) -> ViolatedOracles:
-        return oracles_violated_by([answer.observed for answer in answers], self._groups)
+    def _program_in(self, path: Path) -> TrustedProgram:
+        """Return the right or wrong attempt in a file."""
+        return TrustedProgram(namespace_of(path), self._recorded, self._steps.of_file(path))
 
 
 def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int, StepWeights]:
@@ -486,14 +546,18 @@ def recorded_weights(exercise: Exercise, recording: FaultDictionary) -> dict[int
     return weights
 
 
-def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
+def demand_right_attempts(catalogue: Catalogue, exercise: Exercise, steps: RememberedSteps) -> None:
     """Raise CourseError, with the attempt's file, if a right attempt fails a hidden check.
 
     Visible checks compare only what all right attempts share. A wrong one among them makes these
-    checks blind, and mutants lose their names: so nothing is recorded.
+    checks blind, and mutants lose their names: so nothing is recorded. An attempt that is known to
+    pass is not run.
     """
     reference = catalogue.remembering_reference(exercise)
     for path in exercise.right_attempts():
+        attempt_steps = steps.of_file(path)
+        if attempt_steps.row and not attempt_steps.row.strip("0"):
+            continue
         attempt = LocalRecordingRunner(namespace_of(path))
         with silenced(), _must_end(exercise, f"the right attempt {path.name}", path, path):
             outcomes = catalogue.run(exercise, attempt, reference, PUBLIC, exercise.id)
@@ -508,6 +572,7 @@ def demand_right_attempts(catalogue: Catalogue, exercise: Exercise) -> None:
                 f"{exercise.checks.name}"
             )
             raise CourseError(f"{problem}. Next: {mend}, then course release {exercise.id}")
+        attempt_steps.row = "0" * len(outcomes)
 
 
 def _must_end(

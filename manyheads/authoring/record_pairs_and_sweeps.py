@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations, pairwise, product
 
 import torch
@@ -16,7 +17,15 @@ from torch import Tensor
 from ..box.worker.answer_call import execute
 from ..box.worker.messages import Call
 from ..checks.runner import cast, target_of
-from ..diagnosis.bank import Bank, Namespace, ParametricMutant, Sweep, form_of, projections_of
+from ..diagnosis.bank import (
+    Bank,
+    BuiltMutant,
+    Namespace,
+    ParametricMutant,
+    Sweep,
+    form_of,
+    projections_of,
+)
 from ..diagnosis.compact_storage import Pairs, ReplySketch, no_pairs, sketch_reply
 from ..diagnosis.fault_dictionary import RecordedMutant
 from ..diagnosis.fingerprint import (
@@ -28,6 +37,7 @@ from ..diagnosis.fingerprint import (
 )
 from ..diagnosis.pass_fail_dictionary import sizes_of
 from .choose_recorded_calls import VALUES, RecordedCalls, Replies
+from .remembered_steps import RememberedSteps, SketchRow
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 # Numbers for replies that cannot show a mutant in a pair: the reference's reply or one that
@@ -45,6 +55,7 @@ def recorded_pairs(
     calls: Sequence[Call],
     replies: Sequence[Sequence[ReplyFingerprint]],
     mutants: Sequence[RecordedMutant],
+    steps: RememberedSteps,
 ) -> Pairs:
     """Run pairs of mutants on one call each, and return their replies.
 
@@ -58,12 +69,13 @@ def recorded_pairs(
         calls: The recorded calls.
         replies: For each call the different replies, the reference's first.
         mutants: The mutants of the bank with the indices of their replies, in the same order.
+        steps: The known replies of pairs, which do not run again. New ones are added.
     """
     compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
     cast_calls = [cast(calls[i], "float64") for i in compared]
     worth = _worth([*classes], [calls[i] for i in compared])
-    asked_of, answers = list[tuple[int, int, int]](), list[ReplySketch]()
+    asked_of, rows = list[tuple[int, int, int]](), list[SketchRow]()
     for (member_row, members), (partner_row, partners) in combinations(classes.items(), 2):
         best = next(
             (k for k in worth if member_row[k] > _SILENT and partner_row[k] > _SILENT), None
@@ -73,22 +85,44 @@ def recorded_pairs(
         # Members of a class give the same replies alone, but perhaps not with another fault. Some
         # cannot be combined.
         for a, b in product(members[:MEMBERS], partners[:MEMBERS]):
-            combined = bank.combine(bank.mutants[a], bank.mutants[b])
-            if combined:
-                reply = execute(combined, cast_calls[best], "", only_values=True)
-                expected = replies[compared[best]][0]
-                answers.append(sketch_reply(without_unexpected_tables(reply, expected)))
-                asked_of.append((members[0], partners[0], compared[best]))
+            mutant_a, mutant_b, call = bank.mutants[a], bank.mutants[b], compared[best]
+            run = partial(_run_pair, bank, mutant_a, mutant_b, cast_calls[best], replies[call][0])
+            row = steps.of_pair(mutant_a, mutant_b, call, run)
+            if row is not None:
+                rows.append(row)
+                asked_of.append((members[0], partners[0], call))
                 break
-    if not answers:
+    if not rows:
         return no_pairs()
     first_mutants, second_mutants, probe = torch.tensor(asked_of, dtype=torch.int16).T.contiguous()
+    structures, numbers, scales = zip(*rows, strict=True)
     sketches = ReplySketch(
-        torch.cat([sketch.structure for sketch in answers]),
-        torch.cat([sketch.numbers for sketch in answers]),
-        torch.cat([sketch.scales for sketch in answers]),
+        torch.tensor(structures, dtype=torch.int64),
+        torch.tensor(numbers, dtype=torch.float32),
+        torch.tensor(scales, dtype=torch.float32)[:, None],
     )
     return Pairs(first_mutants, second_mutants, probe, sketches)
+
+
+def _run_pair(
+    bank: Bank, mutant_a: BuiltMutant, mutant_b: BuiltMutant, call: Call, expected: ReplyFingerprint
+) -> SketchRow | None:
+    """Return a sketch of the reply of two mutants together, or None if they do not combine.
+
+    Args:
+        bank: The bank of both mutants.
+        mutant_a: One mutant.
+        mutant_b: The other mutant.
+        call: The call, in float64.
+        expected: The reference's reply to it.
+    """
+    combined = bank.combine(mutant_a, mutant_b)
+    if not combined:
+        return None
+    reply = execute(combined, call, "", only_values=True)
+    sketch = sketch_reply(without_unexpected_tables(reply, expected))
+    (numbers,) = sketch.numbers.tolist()
+    return int(sketch.structure), tuple(numbers), float(sketch.scales)
 
 
 def _classes(
@@ -146,9 +180,19 @@ def _worth(rows: Sequence[ReplyNumbers], calls: Sequence[Call]) -> list[int]:
     )
 
 
-def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Sweep, ...]:
-    """Return the sweeps of the parametric mutants that change numbers in calls of two checks."""
-    curves = (_sweep_of(family, recorded) for family in bank.parametric_mutants)
+def recorded_curves(
+    bank: Bank, recorded: RecordedCalls, steps: RememberedSteps
+) -> tuple[Sweep, ...]:
+    """Return the sweeps of the parametric mutants that change numbers in calls of two checks.
+
+    Args:
+        bank: The parametric mutants.
+        recorded: The recorded calls.
+        steps: The known sweeps, which are not computed again. New ones are added.
+    """
+    curves = list[Sweep]()
+    for family in bank.parametric_mutants:
+        curves.append(steps.of_parametric_mutant(family, partial(_sweep_of, family, recorded)))
     return tuple(curve for curve in curves if len(curve.calls) > 1)
 
 

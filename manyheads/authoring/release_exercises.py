@@ -3,7 +3,9 @@
 The files are stubs, notebooks, figures, fault dictionaries, and the attention of small models that
 the references train. Every release makes the texts anew; the same sources give the same bytes. A
 fault dictionary contains a key for its sources (`recording_file.key_of`). If the key no longer
-fits, the whole exercise is recorded again, which takes a minute.
+fits, the exercise is recorded again. `remembered_steps` has the results of the programs that have
+not changed: with one changed mutant this takes seconds, without any result a minute. If only words
+about misconceptions differ, no program runs.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from ..checks.runner import namespace_of
 from ..course import Course, CourseError, Exercise, load_course
 from ..course.course_yaml_schema import Trainable
 from ..diagnosis.bank import load_bank
-from ..diagnosis.recording_file import current
+from ..diagnosis.fault_dictionary import FaultDictionary
+from ..diagnosis.recording_file import current, with_words
 from ..files import CourseFault, write_whole
 from ..judge.judge_process import end_with_parent
 from ..judge.run_hidden_checks import Catalogue
@@ -44,6 +47,7 @@ from ..submission import Source
 from .choose_recorded_calls import right_answers
 from .make_stub import stub_notebook, stub_of
 from .record_fault_dictionary import recorded_file, shares_of, words_of
+from .remembered_steps import RememberedSteps, read_steps, steps_file, write_steps
 
 Files = Mapping[Path, bytes]
 # takes the number of exercises, and opens a context with a function to call after each
@@ -117,15 +121,22 @@ def is_current(exercise: Exercise) -> bool:
 
     False if the bank cannot be loaded.
     """
-    recording = current(exercise)
-    if recording is None or not all(path.exists() for path in recorded_files(exercise)):
+    recording = _reusable_recording(exercise)
+    if recording is None:
         return False
     try:
-        words = words_of(load_bank(exercise))
+        return recording.words == words_of(load_bank(exercise))
     except CourseFault:  # recording the exercise reports the fault of its bank
         return False
+
+
+def _reusable_recording(exercise: Exercise) -> FaultDictionary | None:
+    """Return the fault dictionary if it fits the sources, though perhaps not their words."""
+    recording = current(exercise)
+    if recording is None or not all(path.exists() for path in recorded_files(exercise)):
+        return None
     stub = Source("", stub_of(exercise))
-    return recording.words == words and recording.stub == stub.code_digest
+    return recording if recording.stub == stub.code_digest else None
 
 
 def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
@@ -184,12 +195,19 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
         )
 
 
-def record(catalogue: Catalogue, exercise: Exercise) -> Files:
+def record(catalogue: Catalogue, exercise: Exercise, steps: RememberedSteps | None = None) -> Files:
     """Return the computed files of an exercise by their paths. Nothing is written.
 
     A model is trained, in some twenty seconds, only if its file does not exist yet.
+
+    Args:
+        catalogue: The checks and references of the course.
+        exercise: The exercise.
+        steps: Known results, which are not computed again. New ones are added. None if nothing is
+            known.
     """
-    computed = {exercise.fingerprints: recorded_file(catalogue, exercise)}
+    steps = steps or RememberedSteps(exercise)
+    computed = {exercise.fingerprints: recorded_file(catalogue, exercise, steps)}
     if exercise.train is not None and not exercise.trained.exists():
         computed[exercise.trained] = trained_blocks(exercise, exercise.train)
     return computed
@@ -247,16 +265,27 @@ def _record_all(
 ) -> Iterator[tuple[Exercise, Files]]:
     """Yield each exercise with its computed files, as soon as these are recorded.
 
-    With several jobs and several exercises, new processes record them, and begin with the exercise
-    that has the most mutants. Otherwise this process records them, in the given order. An exception
-    in one process ends the others at once, and so does Ctrl-C. Raises CourseFault if a new process
+    An exercise in which only words differ comes first, and no program runs for it. With several
+    jobs and several other exercises, new processes record them, and begin with the exercise that
+    has the most mutants. Otherwise this process records them, in the given order. An exception in
+    one process ends the others at once, and so does Ctrl-C. Raises CourseFault if a new process
     ends before it is done.
     """
-    jobs = min(jobs, len(exercises))
+    other_code = list[Exercise]()
+    for exercise in exercises:
+        if _reusable_recording(exercise) is None:
+            other_code.append(exercise)
+        else:
+            recorded = exercise.fingerprints.read_bytes()
+            words = words_of(load_bank(exercise))
+            yield exercise, {exercise.fingerprints: with_words(recorded, words)}
+    jobs = min(jobs, len(other_code))
     if jobs <= 1:
-        yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
+        yield from (
+            (exercise, _record_and_remember(catalogue, exercise)) for exercise in other_code
+        )
         return
-    longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
+    longest_first = sorted(other_code, key=lambda exercise: -len(load_bank(exercise).mutants))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=_start) as pool:
         at_work = {
@@ -287,7 +316,16 @@ _catalogue = cache(Catalogue)
 def _record_there(root: Path, id_: str) -> Files:
     course = load_course(root)
     exercise = next(exercise for exercise in course.exercises if exercise.id == id_)
-    return record(_catalogue(course), exercise)
+    return _record_and_remember(_catalogue(course), exercise)
+
+
+def _record_and_remember(catalogue: Catalogue, exercise: Exercise) -> Files:
+    """Record an exercise with the results of the last release, and remember those of this one."""
+    path = steps_file(exercise)
+    steps = read_steps(path, exercise)
+    files = record(catalogue, exercise, steps)
+    write_steps(path, steps)
+    return files
 
 
 def write_changed(path: Path, content: bytes) -> bool:

@@ -91,7 +91,7 @@ def save(recording: FaultDictionary) -> bytes:
         "checks": [
             check.model_dump(exclude_defaults=True, by_alias=True) for check in recording.checks
         ],
-        "words": {id_: words.model_dump() for id_, words in recording.words.items()},
+        "words": _stored_words(recording.words),
         "mutants": [mutant.id for mutant in recording.mutants],
         "hidden": recording.hidden,
         "kills": recording.kills,
@@ -120,12 +120,41 @@ def save(recording: FaultDictionary) -> bytes:
         **sweep_columns,
         **weight_columns,
     }
+    return _file_of(body, all_columns)
+
+
+def with_words(data: bytes, words: Mapping[str, MisconceptionText]) -> bytes:
+    """Return the bytes of a fault dictionary with other words and nothing else changed.
+
+    `save` of what `load` returns is not enough: some numbers would be rounded a second time. Raises
+    the exceptions in UNREADABLE.
+    """
+    body, columns = _body_and_columns(data)
+    body["words"] = _stored_words(words)
+    return _file_of(body, columns)
+
+
+def _stored_words(words: Mapping[str, MisconceptionText]) -> dict[str, object]:
+    return {id_: text.model_dump() for id_, text in words.items()}
+
+
+def _file_of(body: Mapping[str, object], columns: Mapping[str, Tensor]) -> bytes:
+    """Return the bytes of a file with this body and these columns."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(
         safetensors.torch.save(
-            {n: column.contiguous() for n, column in all_columns.items()}, metadata={"body": text}
+            {n: column.contiguous() for n, column in columns.items()}, metadata={"body": text}
         )
     )
+
+
+def _body_and_columns(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the body and the columns of a file."""
+    columns = safetensors.torch.load(data)
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    body: dict[str, Any] = json.loads(header["__metadata__"]["body"])
+    return body, columns
 
 
 def read(path: Path) -> FaultDictionary:
@@ -168,10 +197,7 @@ def load(data: bytes) -> FaultDictionary:
 
     Raises the exceptions in UNREADABLE.
     """
-    columns = safetensors.torch.load(data)
-    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
-    header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
-    body: dict[str, Any] = json.loads(header["__metadata__"]["body"])
+    body, columns = _body_and_columns(data)
     if body["format"] != FORMAT:
         raise ValueError("another format")
     drawn = tuple(Drawn(*fields) for fields in body["drawn"])

@@ -11,18 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, Replies
-from manyheads.authoring.choose_visible_oracles import (
-    ViolatedOracles,
-    groups_of,
-    oracles_violated_by,
-)
+from manyheads.authoring.choose_visible_oracles import ViolatedOracles, groups_of
 from manyheads.authoring.record_fault_dictionary import (
-    answers_of,
+    TrustedProgram,
     recorded_weights,
     shares_of,
     store_replies,
     without_rounding,
 )
+from manyheads.authoring.remembered_steps import ProgramSteps
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
 from manyheads.course import load_course
@@ -53,7 +50,8 @@ def stored_replies_of(functions: Sequence[Function], call: Call) -> tuple[list[i
     recorded = recorded_calls(call)
     stored_replies = [*map(Replies, recorded.fingerprints)]
     positions_by_function = [
-        store_replies(stored_replies, {"f": f}, answers_of(recorded, {"f": f})) for f in functions
+        store_replies(stored_replies, TrustedProgram({"f": f}, recorded, ProgramSteps()))
+        for f in functions
     ]
     return [
         without_rounding(stored_replies, positions, frozenset())[0][0]
@@ -173,11 +171,10 @@ def reply_violations(call: Call, f: Function) -> tuple[int | None, ViolatedOracl
     The index is None if the reply is not stored.
     """
     recorded = recorded_calls(call)
-    stored_replies, answers = [*map(Replies, recorded.fingerprints)], answers_of(recorded, {"f": f})
-    positions = store_replies(stored_replies, {"f": f}, answers)
-    violations = oracles_violated_by(
-        [answer.observed for answer in answers], list(recorded.groups.values())
-    )
+    stored_replies = [*map(Replies, recorded.fingerprints)]
+    program = TrustedProgram({"f": f}, recorded, ProgramSteps())
+    positions = store_replies(stored_replies, program)
+    violations = program.violations(list(recorded.groups.values()))
     (reply_index,), violated_oracles = without_rounding(stored_replies, positions, violations)
     return reply_index, violated_oracles
 

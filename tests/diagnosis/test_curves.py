@@ -13,13 +13,16 @@ from torch import Tensor
 
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls
 from manyheads.authoring.record_pairs_and_sweeps import recorded_curves
+from manyheads.authoring.remembered_steps import RememberedSteps
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
+from manyheads.course import load_course
 from manyheads.diagnosis.bank import Bank, ParametricMutant, sweeps_from_columns, sweeps_to_columns
 from manyheads.diagnosis.fault_dictionary import FaultDictionary, PublicCheck, Response, differs
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.match import on_a_sweep
 from manyheads.diagnosis.observed_reply import ObservedReply, observe_reply
+from tests.make import TINY
 
 Function = Callable[[Tensor], Tensor]
 
@@ -112,7 +115,8 @@ def recording_with_sweeps() -> FaultDictionary:
         "mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, attempt_with_fill
     )
     bank = Bank(None, (), {}, parametric_mutants=(scale, fill))
-    body, columns = sweeps_to_columns(recorded_curves(bank, recorded))
+    steps = RememberedSteps(load_course(TINY).exercises[0])  # of any exercise: it remembers nothing
+    body, columns = sweeps_to_columns(recorded_curves(bank, recorded, steps))
     checks = tuple(
         PublicCheck(
             id=id_,
