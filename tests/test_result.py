@@ -85,15 +85,15 @@ def test_an_open_reader_still_reads_the_earlier_result(tmp_path: Path) -> None:
 Writer = Callable[[Path, int], object]
 
 
-def result_with_score(score: int) -> Result:
+def result_of_nine_points(score: int) -> Result:
     """Return a result with this score of 9 points."""
     return make.result("ada", score=score, max_score=9)
 
 
 WRITERS: dict[str, Writer] = {
     "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
-    "a result": lambda folder, number: write_result(result_with_score(number), folder),
-    "pages": lambda folder, number: write_pages(ClassView([result_with_score(number)]), folder),
+    "a result": lambda folder, number: write_result(result_of_nine_points(number), folder),
+    "pages": lambda folder, number: write_pages(ClassView([result_of_nine_points(number)]), folder),
 }
 
 
@@ -117,7 +117,7 @@ def test_an_interrupted_write_leaves_all_files_unchanged(tmp_path, monkeypatch, 
 # row: (function that writes a file, expected system calls in order)
 DURABILITY_CASES = {
     "a durable file": (partial(write_whole, content=b"x", durable=True), ["fsync", "replace"]),
-    "a result": (lambda path: write_result(result_with_score(1), path), ["fsync", "replace"]),
+    "a result": (lambda path: write_result(result_of_nine_points(1), path), ["fsync", "replace"]),
     "any other file": (partial(write_whole, content=b"x"), ["replace"]),
 }
 

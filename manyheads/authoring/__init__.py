@@ -11,7 +11,7 @@ repository. All code that runs here is the instructors'; attempts that `verify` 
    `record_pairs_and_sweeps` adds pairs of mutants, and mistakes with a number.
 4. `choose_visible_oracles` decides how `course check` judges the replies.
 5. `release_exercises` does all this for each exercise whose sources have changed, in several
-   processes, and writes the files.
+   processes, and writes the files. `remembered_steps` spares it the programs that are unchanged.
 6. `verify` tests claims about a course, such as "every mutant fails a check".
 7. `class_repository` tries the files out, and writes the class repository or Gradescope's zip.
 

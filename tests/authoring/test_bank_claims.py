@@ -1,6 +1,6 @@
-"""Claims about misconception banks hold for the real course, and break if a name is wrong.
+"""Internal: the functions of single claims are called, because all claims take minutes.
 
-Internal: the functions of single claims are called, because all claims take minutes.
+Claims about misconception banks hold for the real course, and break if a name is wrong.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""Choosing the oracles of a visible check so that it gives the hidden check's verdict.
+"""Internal: the mutants of a released course do not cover every reason to choose an oracle.
 
-An oracle compares a reply with the recorded one in one respect, such as shape or values. Internal:
-the few mutants of a released course do not cover every reason to choose an oracle.
+The oracles of a visible check are chosen so that it gives the hidden check's verdict. An oracle
+compares a reply with the recorded one in one respect, such as shape or values.
 """
 
 import torch

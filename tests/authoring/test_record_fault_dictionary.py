@@ -1,6 +1,6 @@
-"""Recording the replies of mutants: replies that depend on rounding or chance are not stored.
+"""Internal: no course has functions that depend on rounding or chance in all of these ways.
 
-Internal: no course has functions that depend on rounding or chance in all of these ways.
+Replies of mutants that depend on rounding or chance are not stored.
 """
 
 from collections.abc import Callable, Sequence

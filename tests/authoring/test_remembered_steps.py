@@ -1,4 +1,7 @@
-"""A release repeats only changed steps, and writes the bytes of a release without memory."""
+"""Internal: only the programs that a release does not run again show what it remembers.
+
+It repeats only changed steps, and writes the bytes of a release without memory.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +65,7 @@ def forget_process() -> None:
     namespace_of.cache_clear()
 
 
-def release(folder: Path) -> bytes:
+def release_anew(folder: Path) -> bytes:
     """Release like a new process, and return the bytes of the fault dictionary."""
     forget_process()
     course = load_course(folder)
@@ -74,10 +77,10 @@ def release_without_memory(folder: Path) -> bytes:
     exercise = exercise_in(folder)
     steps_file(exercise).unlink(missing_ok=True)
     exercise.fingerprints.unlink()
-    return release(folder)
+    return release_anew(folder)
 
 
-def code_of(program: Namespace) -> CodeType:
+def code_object_of(program: Namespace) -> CodeType:
     return program["running_mean"].__code__
 
 
@@ -87,7 +90,7 @@ def executions() -> Iterator[list[CodeType]]:
     executed = list[CodeType]()
 
     def noted(namespace: Namespace, call: Call, *args: str, **options: bool) -> Reply:
-        executed.append(code_of(namespace))
+        executed.append(code_object_of(namespace))
         return execute(namespace, call, *args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -100,7 +103,7 @@ def executions() -> Iterator[list[CodeType]]:
 def released(tiny_copy: Path) -> Path:
     """The folder of a released course with a parametric mutant."""
     add(BANK, FAMILY)(tiny_copy)
-    release(tiny_copy)
+    release_anew(tiny_copy)
     return tiny_copy
 
 
@@ -108,8 +111,8 @@ def attempts(folder: Path) -> dict[str, CodeType]:
     """The code of right and wrong attempts by their paths, and of mutants by their ids."""
     exercise = exercise_in(folder)
     paths = [*exercise.right_attempts(), *exercise.wrong_attempts()]
-    codes = {str(path.relative_to(folder)): code_of(namespace_of(path)) for path in paths}
-    return codes | {m.id: code_of(m.namespace) for m in load_bank(exercise).mutants}
+    codes = {str(path.relative_to(folder)): code_object_of(namespace_of(path)) for path in paths}
+    return codes | {m.id: code_object_of(m.namespace) for m in load_bank(exercise).mutants}
 
 
 def pairs_with(folder: Path, id_: str) -> set[CodeType]:
@@ -117,7 +120,7 @@ def pairs_with(folder: Path, id_: str) -> set[CodeType]:
     bank = bank_in(folder)
     pairs = [(a, b) for a, b in permutations(bank.mutants, 2) if id_ in (a.id, b.id)]
     combined = (bank.combine(*pair) for pair in pairs)
-    return {code_of(program) for program in combined if program}
+    return {code_object_of(program) for program in combined if program}
 
 
 MUTANT_OF_ALL = edit(BANK, '"counts_all", "len(x)"', '"counts_all", "(len(x) + 0)"')
@@ -136,9 +139,9 @@ MUTANT_OF_ALL = edit(BANK, '"counts_all", "len(x)"', '"counts_all", "(len(x) + 0
 def test_only_what_has_changed_runs_and_the_file_is_the_same(released, change, changed):
     change(released)
     with executions() as executed:
-        remembered = release(released)
+        remembered = release_anew(released)
     codes = attempts(released)
-    reference = code_of(namespace_of(exercise_in(released).solution))
+    reference = code_object_of(namespace_of(exercise_in(released).solution))
     allowed = {reference} | {codes[name] for name in changed}
     for name in changed:
         allowed |= pairs_with(released, name)
@@ -150,7 +153,7 @@ def test_only_what_has_changed_runs_and_the_file_is_the_same(released, change, c
 def test_mutants_in_another_order_do_not_run_and_the_file_is_the_same(released):
     add(BANK, "MUTANTS = MUTANTS[::-1]\n")(released)
     with executions() as executed:
-        remembered = release(released)
+        remembered = release_anew(released)
     assert attempts(released).keys() >= {"counts_all", RIGHT}
     assert {*executed}.isdisjoint(attempts(released).values())
     assert remembered == release_without_memory(released)
@@ -160,15 +163,15 @@ def test_a_mutant_that_was_like_another_one_runs_when_the_other_is_gone(released
     """The first release gave it the outcomes of the other mutant, and did not run its checks."""
     alike = LAST_MUTANT.replace("view(1)", "view(-1)")
     replace(released / BANK, LAST_MUTANT, LAST_MUTANT + alike)
-    release(released)
+    release_anew(released)
     replace(released / BANK, LAST_MUTANT, "")
-    assert release(released) == release_without_memory(released)
+    assert release_anew(released) == release_without_memory(released)
 
 
 def test_another_check_repeats_all(released):
     replace(released / CHECKS, "x = draw(draw.integer(5, 9))", "x = draw(draw.integer(5, 8))")
     with executions() as executed:
-        remembered = release(released)
+        remembered = release_anew(released)
     assert {*executed} >= {*attempts(released).values()}
     assert remembered == release_without_memory(released)
 
@@ -178,7 +181,7 @@ def test_other_words_make_no_call(released, monkeypatch):
     replace(released / TEXTS, *words)
     with executions() as executed, monkeypatch.context() as patch:
         patch.setattr(release_exercises, "recorded_file", None)
-        remembered = release(released)
+        remembered = release_anew(released)
     assert executed == []
     assert words[1].encode() in remembered
     assert remembered == release_without_memory(released)
@@ -207,7 +210,7 @@ def test_a_damaged_memory_is_no_memory(released, harm):
     harm(path)
     assert not read_steps(path, exercise).of_mutant(bank_in(released).mutants[0]).row
     exercise.fingerprints.unlink()
-    assert release(released) == recorded
+    assert release_anew(released) == recorded
     assert path.read_bytes() == original
 
 
@@ -215,7 +218,7 @@ def test_what_was_not_used_is_dropped(released):
     path = steps_file(exercise_in(released))
     old_size = path.stat().st_size
     replace(released / BANK, LAST_MUTANT, "")
-    release(released)
+    release_anew(released)
     assert path.stat().st_size < old_size
     assert path.parents[1].stat().st_mode & 0o077 == 0
 

@@ -1,7 +1,8 @@
-"""The claims of `course verify`: all hold for a correct course, and each fault breaks its claim.
+"""Internal: the claims of `course verify` run in this process and share one box.
 
-A claim is a statement about a course, such as "every mutant fails a check". A fault is a function
-that damages the course in a folder. Internal: claims run in this process and share one box.
+All hold for a correct course, and each fault breaks its claim. A claim is a statement about a
+course, such as "every mutant fails a check". A fault is a function that damages the course in a
+folder.
 """
 
 from collections.abc import Callable, Iterable

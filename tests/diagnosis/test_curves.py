@@ -1,7 +1,8 @@
-"""A wrong constant (a scale, a fill value) is recognised by a recorded sweep.
+"""Internal: a small bank tests one condition of the match with a sweep at a time.
 
-A sweep holds the replies of one mutant for many values of its constant. If no value fits all calls
-of the attempt, no misconception is named. A small bank tests one condition at a time here.
+A wrong constant (a scale, a fill value) is recognised by a recorded sweep, which holds the replies
+of one mutant for many values of its constant. If no value fits all calls of the attempt, no
+misconception is named.
 """
 
 import math

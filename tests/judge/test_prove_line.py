@@ -36,7 +36,7 @@ def searching_judge(tiny, box):
 
 
 @pytest.fixture
-def grade_text(searching_judge, running_mean):
+def grade_with_search(searching_judge, running_mean):
     """Return a function that grades a text, by default with a judge that searches for edits."""
 
     def grade(text, judge=searching_judge, **fields):
@@ -66,13 +66,13 @@ def grade_text(searching_judge, running_mean):
         "two mistakes": ("arange(1, → arange(0,; == 0 → == 9", []),
     },
 )
-def test_a_line_is_named_if_one_edit_of_it_makes_everything_right(grade_text, edits, lines):
+def test_a_line_is_named_if_one_edit_of_it_makes_everything_right(grade_with_search, edits, lines):
     pairs = [edit.split(" → ") for edit in edits.split("; ") if edit]
-    assert [line.line for line in grade_text(edit_text(RIGHT, *pairs)).lines] == lines
+    assert [line.line for line in grade_with_search(edit_text(RIGHT, *pairs)).lines] == lines
 
 
-def test_a_proved_line_comes_with_its_edit_and_its_cell(grade_text):
-    (line,) = grade_text(WRONG, cells=(1, 4)).lines
+def test_a_proved_line_comes_with_its_edit_and_its_cell(grade_with_search):
+    (line,) = grade_with_search(WRONG, cells=(1, 4)).lines
     assert line == ProvedLine(
         line=7,
         cell=2,
@@ -96,11 +96,11 @@ def test_a_proved_line_comes_with_its_edit_and_its_cell(grade_text):
         "is too long": WRONG + "x = 1\n" * 400,
     },
 )
-def test_an_unfinished_or_unusable_attempt_is_not_searched(tiny, box, grade_text, text):
+def test_an_unfinished_or_unusable_attempt_is_not_searched(tiny, box, grade_with_search, text):
     counted = Mock(wraps=box, level=box.level)
-    assert grade_text(text, judge_with(tiny, counted, diagnoses=False)).lines == ()
+    assert grade_with_search(text, judge_with(tiny, counted, diagnoses=False)).lines == ()
     attempt_count = counted.attempt.call_count
-    grade_text(text, judge_with(tiny, counted, diagnoses=False, lines=False))
+    grade_with_search(text, judge_with(tiny, counted, diagnoses=False, lines=False))
     assert counted.attempt.call_count == 2 * attempt_count
 
 
@@ -119,15 +119,15 @@ def test_an_unfinished_or_unusable_attempt_is_not_searched(tiny, box, grade_text
         ),
     },
 )
-def test_no_line_is_named_without_a_complete_search(tiny, box, grade_text, settings, text):
-    result = grade_text(text, judge_with(tiny, box, **settings))
+def test_no_line_is_named_without_a_complete_search(tiny, box, grade_with_search, settings, text):
+    result = grade_with_search(text, judge_with(tiny, box, **settings))
     assert (result.lines, result.is_done) == ((), False)
 
 
 LATE = " + max(0, 20 - len(sys.seen))"
 
 
-def test_an_edit_is_proved_only_in_a_fresh_process(grade_text):
+def test_an_edit_is_proved_only_in_a_fresh_process(grade_with_search):
     """This attempt answers rightly once the same process has loaded it twenty times."""
     text = edit_text(
         RIGHT,
@@ -135,13 +135,13 @@ def test_an_edit_is_proved_only_in_a_fresh_process(grade_text):
         ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"),
         ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"),
     )
-    assert grade_text(text).lines == (), "one edit cannot mend both lines"
+    assert grade_with_search(text).lines == (), "one edit cannot mend both lines"
 
 
-def test_an_error_in_the_search_costs_no_points(tiny, box, grade_text, monkeypatch):
+def test_an_error_in_the_search_costs_no_points(tiny, box, grade_with_search, monkeypatch):
     fault = Mock(side_effect=RuntimeError("a bug of ours"))
     monkeypatch.setattr("manyheads.judge.prove_line.EditedAttempts.proved_edits", fault)
     judge = judge_with(tiny, box)
-    result = grade_text(RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"), judge)
+    result = grade_with_search(RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"), judge)
     assert (result.score, result.lines) == (3, ())
     assert [text.endswith("RuntimeError: a bug of ours") for text in judge.faults] == [True]
