@@ -1,4 +1,4 @@
-"""Internal: only the programs that a release does not run again show what it remembers.
+"""Internal: a release shows its memory only in the programs that it does not run again.
 
 It repeats only changed steps, and writes the bytes of a release without memory.
 """
