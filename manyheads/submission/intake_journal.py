@@ -118,15 +118,13 @@ def rows_of(path: Path) -> Iterator[object]:
     """Yield the rows of a journal, without lines that are no JSON.
 
     A run that was killed may have left such a line. A journal that does not exist has no rows.
-
-    Raises:
-        OSError: the file cannot be read.
-        RecursionError: a row has too many brackets.
+    Raises OSError if the file cannot be read.
     """
     for line in (
         path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
     ):
-        with suppress(ValueError):
+        # for too many brackets, the version of Python decides which one is raised
+        with suppress(ValueError, RecursionError):
             yield json.loads(line)
 
 
@@ -244,7 +242,7 @@ def read_journal(out: Path) -> IntakeJournal:
     try:
         for row in rows_of(journal.path):
             journal.remember(row)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         problem = f"{journal.path} cannot be read, or is of another version"
         raise CourseFault(
             f"{problem}. Next: course collect DOWNLOAD --out NEW, a new folder"

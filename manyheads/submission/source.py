@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..result import ProvedLine
@@ -34,6 +34,9 @@ CODE_LIMIT = 200_000
 # own limit depends on its version and on the stack. With this one, a recursive walk can make three
 # calls for each level.
 DEEPEST = 200
+# Comprehensions inside each other. The compiler of Python 3.13 crashes at 24.
+DEEPEST_COMPREHENSIONS = 10
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 TRIES = 3  # parses of one text; see `_parse_result`
 # the exceptions that Python raises for a text that it cannot parse
 TEXT_ERRORS = ("SyntaxError", "IndentationError", "TabError")
@@ -167,10 +170,10 @@ class Source:
         """The statements of the text, and Python's message about a syntax error.
 
         There are no statements if the code has more than CODE_LIMIT characters without comments, if
-        Python cannot parse it, or if it is nested deeper than DEEPEST. The attempt is then graded
-        only by its replies. Before 3.11.8, a parse in one thread can end with a SystemError if
-        another thread parses at the same time (https://github.com/python/cpython/issues/106905). So
-        the text is parsed up to TRIES times.
+        Python cannot parse it, or if it is nested too deeply (`_is_too_deep`). The attempt is then
+        graded only by its replies. Before 3.11.8, a parse in one thread can end with a SystemError
+        if another thread parses at the same time (https://github.com/python/cpython/issues/106905).
+        So the text is parsed up to TRIES times.
         """
         if (
             len(self.text)
@@ -409,12 +412,22 @@ def decode_text(data: bytes) -> str:
 
 
 def _is_too_deep(statements: list[ast.stmt]) -> bool:
-    """Return whether nodes are nested deeper than DEEPEST, without recursion."""
-    level: list[ast.AST] = [*statements]
+    """Return whether nodes are nested deeper than DEEPEST, or comprehensions than their limit.
+
+    The walk has no recursion.
+    """
+    # the nodes of a level, each with the number of comprehensions around it
+    level: list[tuple[ast.AST, int]] = [(statement, 0) for statement in statements]
     for _ in range(DEEPEST):
-        level = [*chain.from_iterable(map(ast.iter_child_nodes, level))]
+        level = [
+            (child, around + isinstance(node, COMPREHENSIONS))
+            for node, around in level
+            for child in ast.iter_child_nodes(node)
+        ]
         if not level:
             return False
+        if any(around > DEEPEST_COMPREHENSIONS for _, around in level):
+            return True
     return True
 
 

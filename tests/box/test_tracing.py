@@ -1,5 +1,6 @@
 """The worker traces a call step by step, records its operations, and trains a small model."""
 
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -194,6 +195,8 @@ TRACED_STEPS = {
 @pytest.mark.parametrize(("body", "steps"), TRACED_STEPS.values(), ids=TRACED_STEPS)
 def test_these_steps_are_traced(body, steps):
     traced = trace_body(body, times=2)
+    if sys.version_info >= (3, 12):  # list comprehensions have no frame since 3.12
+        steps = steps.replace(" from 8 ", " ")
     assert "\n".join(map(describe, traced.steps)) == textwrap.dedent(steps).strip()
     assert (traced.reply.raised is not None) == steps.strip().endswith("raised")
 

@@ -27,7 +27,7 @@ from manyheads.report.markdown import feedback_markdown
 from manyheads.report.pages import write_pages
 from manyheads.report.report_content import labels_of
 from manyheads.report.score_exports import FORMATS
-from manyheads.result import read_results, write_result
+from manyheads.result import Result, read_results, write_result
 from manyheads.submission import find_submissions
 
 # the first test grades twenty students, which takes minutes on a busy machine
@@ -76,7 +76,7 @@ def grade_examples(out: Path, box: Box) -> None:
 def write_all(results: Path, out: Path) -> None:
     """Write everything that instructors and students get: results, exports, Markdown and pages."""
     labels = labels_of(load_course(HERE.parents[1]))
-    loaded = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
+    loaded = [for_python_3_11(result) for result in read_results(results)]
     view = ClassView(loaded, labels=labels)
     write_pages(view, out / "pages")
     texts = {
@@ -88,6 +88,16 @@ def write_all(results: Path, out: Path) -> None:
         texts[f"{name}.json"] = f"{result.model_dump_json(indent=1)}\n"
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
+
+
+def for_python_3_11(result: Result) -> Result:
+    """Return the result without package versions, and with Python 3.11 in place of this version.
+
+    The sentence about a text that Python cannot read names the version.
+    """
+    this_version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    text = result.model_copy(update={"versions": {}}).model_dump_json()
+    return Result.model_validate_json(text.replace(this_version, "Python 3.11"))
 
 
 def digests_of(out: Path) -> dict[str, str]:

@@ -292,7 +292,7 @@ def test_two_commands_cannot_write_to_the_same_folder_at_once(collect_zip, out_f
         folder_lock(out_folder / LOCK, "{} writes to results{1}").__enter__()
 
 
-@pytest.mark.parametrize("line", ["x", "\x00", '["file", "a", {"ori'])
+@pytest.mark.parametrize("line", ["x", "\x00", '["file", "a", {"ori', "[" * 9000])
 def test_an_incomplete_line_of_the_journal_is_skipped(collect_zip, out_folder, line):
     collect_zip(class_download("old"))
     with (out_folder / intake_journal.NAME).open("a") as journal:
@@ -300,7 +300,7 @@ def test_an_incomplete_line_of_the_journal_is_skipped(collect_zip, out_folder, l
     assert {*candidate_states(collect_zip(class_download("old")))} == {"SAME"}
 
 
-@pytest.mark.parametrize("line", ['["file", "a", {"platform": 1}]', "{}", "[" * 9000])
+@pytest.mark.parametrize("line", ['["file", "a", {"platform": 1}]', "{}"])
 def test_a_journal_of_another_version_is_an_error(collect_zip, out_folder, line):
     out_folder.mkdir()
     (out_folder / intake_journal.NAME).write_text(f"{line}\n")

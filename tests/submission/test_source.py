@@ -818,3 +818,10 @@ def test_uses_are_transitive():
 def test_a_source_that_is_not_python_has_no_names():
     source = Source("attempt.py", "def f(:")
     assert (source.names_used, source.uses("f")) == ({}, frozenset())
+
+
+@pytest.mark.parametrize("depth", [10, 11])
+def test_only_a_few_comprehensions_are_read_inside_each_other(depth):
+    """The compiler of Python 3.13 crashes at 24."""
+    text = "y = " + "[" * depth + "x" + " for x in x]" * depth
+    assert bool(Source("", text).tree) is (depth <= 10)
