@@ -127,7 +127,7 @@ answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7
 
 # length_of_256_mb: And it begins to send that.
 # Earns 0: something that is not an answer: its answer is larger than 4 MiB
-answer_with(struct.pack(">Q", 1 << 28), b"x" * (1 << 28))
+answer_with(struct.pack(">Q", 1 << 28), *[b"x" * (1 << 20)] * (1 << 8))
 
 # length_of_2_62: Length of 2 62.
 # Earns 0: something that is not an answer: its answer is larger than 4 MiB
