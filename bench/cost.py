@@ -25,6 +25,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from manyheads.student.bench_written_out_attention import processor_name
+
 from .graders import GRADERS, LOG, REPOSITORY, run_into_log
 from .mixed_class import class_of
 from .six_checks import RIGHT, WRONG, WRONG_EARNS, plain
@@ -68,8 +70,8 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
     """A class whose attempts are all right, a class half of whose attempts have a fault, and the
     floor.
 
-    The start of the judges is measured with a class of `FEW` and has a row of its own, because it
-    does not grow with the class.
+    What a run does once is measured with a class of `FEW` and has a row of its own, because it does
+    not grow with the class. In a class that is hardly larger, it hides what a student costs.
     """
     yield [
         "the first assignment",
@@ -105,7 +107,7 @@ def whole_course(students: int, _: int) -> Iterator[list[str]]:
             *(f"{ratio:.2f}" for ratio in ratios),
         ]
     yield [
-        "the start of the judges, once a run",
+        "once a run: the start of the judges, and the first replies",
         "",
         f"{start.wall:.1f}",
         f"{start.cpu:.1f}",
@@ -202,6 +204,8 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=MEASUREMENTS)
     options = parser.parse_args()
+    if options.students <= FEW:
+        parser.error(f"--students {options.students}: at least {FEW + 1} are needed")
     print(
         f"{processor_name()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
         f"torch {version('torch')}, {time.strftime('%B %Y')}"
@@ -210,13 +214,6 @@ def main() -> None:
         head, *rows = MEASUREMENTS[name](options.students, options.pairs)
         lines = [head, ["---"] * len(head), *rows]
         print("\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines), flush=True)
-
-
-def processor_name() -> str:
-    """Return the processor's name as Linux has it, or "an unknown processor"."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, "an unknown processor")
 
 
 def _hand_in(folder: Path, size: int, faulty: float) -> Path:

@@ -211,7 +211,7 @@ def measure(
         row, difference = _row(setting, device, enough)
         rows.append(row)
         apart[setting.dtype] = max(apart.get(setting.dtype, 0.0), difference)
-    processor = f"{_processor()}, threads: {torch.get_num_threads()}"
+    processor = f"{processor_name()}, threads: {torch.get_num_threads()}"
     machine = torch.cuda.get_device_name() if device == "cuda" else processor
     return Bench(f"{device}: {machine}; torch {torch.__version__}", tuple(rows), apart)
 
@@ -269,7 +269,8 @@ def _run(
     return run
 
 
-def _processor() -> str:
+def processor_name() -> str:
+    """Return the name of the processor, or of its architecture."""
     with suppress(OSError):
         if match := re.search(
             r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
