@@ -33,7 +33,7 @@ from manyheads.authoring.choose_visible_oracles import (
     ViolatedOracles,
     oracles_violated_by,
 )
-from manyheads.authoring.record_fault_dictionary import MutantRun, answers_of
+from manyheads.authoring.trusted_program import MutantRun, answers_of
 from manyheads.checks.runner import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank

@@ -7,8 +7,8 @@ repository. All code that runs here is the instructors'; attempts that `verify` 
 1. `make_stub` takes the solution parts out of a source, and makes the script and the notebook.
 2. `choose_recorded_calls` runs the hidden checks on the reference with public inputs, and keeps the
    calls whose replies depend neither on chance nor on rounding.
-3. `record_fault_dictionary` runs right attempts, wrong ones and mutants on these calls.
-   `record_pairs_and_sweeps` adds pairs of mutants, and mistakes with a number.
+3. `record_fault_dictionary` runs right attempts, wrong ones and mutants on these calls, each with
+   `trusted_program`. `record_pairs_and_sweeps` adds pairs of mutants, and mistakes with a number.
 4. `choose_visible_oracles` decides how `course check` judges the replies.
 5. `release_exercises` does all this for each exercise whose sources have changed, in several
    processes, and writes the files. `remembered_steps` spares it the programs that are unchanged.

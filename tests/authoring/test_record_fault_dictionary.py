@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from manyheads.authoring.choose_recorded_calls import RecordedCall, RecordedCalls, Replies
 from manyheads.authoring.choose_visible_oracles import ViolatedOracles, groups_of
 from manyheads.authoring.record_fault_dictionary import (
-    TrustedProgram,
     recorded_weights,
     shares_of,
     store_replies,
     without_rounding,
 )
 from manyheads.authoring.remembered_steps import ProgramSteps
+from manyheads.authoring.trusted_program import TrustedProgram
 from manyheads.box.worker.messages import Call
 from manyheads.checks.runner import LocalRunner
 from manyheads.course import load_course

@@ -31,8 +31,9 @@ from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult, ProvedLine
 from ...submission import Source
 from ..choose_recorded_calls import PUBLIC
-from ..record_fault_dictionary import differs_for_sure, silenced
+from ..record_fault_dictionary import differs_for_sure
 from ..templates import filled_templates
+from ..trusted_program import silenced
 
 
 class MutantReport:
