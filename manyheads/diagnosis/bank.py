@@ -234,9 +234,11 @@ class Bank:
         """
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
             path, source = self.reference
-            edited = with_both_edits(without_main_part(source), first.change, second.change)
+            edited = with_both_edits(source, first.change, second.change)
+            if edited is None:
+                return None
             try:
-                return None if edited is None else namespace_of_source(edited, path)
+                return namespace_of_source(without_main_parts(edited, source), path)
             except BrokenReference:  # each edit runs on its own, but not both together
                 return None
         if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
@@ -262,24 +264,32 @@ def with_both_edits(reference_text: str, edit_a: Edit, edit_b: Edit) -> str | No
     return None
 
 
-@lru_cache(maxsize=64)
-def without_main_part(trusted_text: str) -> str:
-    """Return the text with empty lines in place of each `if __name__ == "__main__":` statement.
+def without_main_parts(edited_text: str, reference_text: str) -> str:
+    """Return an edited reference with empty lines in place of the parts in `main_parts`.
 
-    Such a statement has no effect in a mutant, but is most of a lesson's code: without it, the text
-    compiles four times as fast. All other lines keep their numbers. A text that Python cannot
-    parse, and a statement with an `else`, stay as they are.
+    Such a part has no effect in a mutant, but the parts are most of a lesson's code: without them,
+    the text compiles four times as fast. All other lines keep their numbers. A part that the edit
+    has changed stays.
+    """
+    for main_part in main_parts(reference_text):
+        edited_text = edited_text.replace(main_part, "\n" * main_part.count("\n"))
+    return edited_text
+
+
+@lru_cache(maxsize=64)
+def main_parts(trusted_text: str) -> tuple[str, ...]:
+    """Return the text of each `if __name__ == "__main__":` statement that has no `else`.
+
+    Return () if Python cannot parse the text.
     """
     lines = trusted_text.split("\n")
-    for statement in Source("", trusted_text).tree:
-        if (
-            isinstance(statement, ast.If)
-            and not statement.orelse
-            and ast.unparse(statement.test) == "__name__ == '__main__'"
-        ):
-            start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
-            lines[start:end] = [""] * (end - start)
-    return "\n".join(lines)
+    return tuple(
+        "\n".join(lines[statement.lineno - 1 : statement.end_lineno]) + "\n"
+        for statement in Source("", trusted_text).tree
+        if isinstance(statement, ast.If)
+        and not statement.orelse
+        and ast.unparse(statement.test) == "__name__ == '__main__'"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -419,9 +429,9 @@ def _edited_namespace(exercise: Exercise, id_: str, reference_text: str, edit: E
     BrokenReference, which blames the reference, if the text cannot be imported without the edit,
     either. Raises EditError if the edit cannot be made.
     """
-    reference, edited = exercise.solution, edit.apply(without_main_part(reference_text))
+    reference, edited = exercise.solution, edit.apply(reference_text)
     try:
-        return namespace_of_source(edited, reference)
+        return namespace_of_source(without_main_parts(edited, reference_text), reference)
     except BrokenReference as broken:
         namespace_of_source(reference_text, reference)  # raises if the reference is to blame
         cause = broken.__cause__

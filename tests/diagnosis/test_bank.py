@@ -1,8 +1,8 @@
-"""A mutant's code has empty lines in place of the lesson's main part."""
+"""A mutant's code has empty lines in place of the lesson's main parts."""
 
 import pytest
 
-from manyheads.diagnosis.bank import without_main_part
+from manyheads.diagnosis.bank import without_main_parts
 
 MAIN = 'if __name__ == "__main__":\n    print(half(2))\n'
 FUNCTION = "def half(x):\n    return x / 2\n"
@@ -26,4 +26,9 @@ FUNCTION = "def half(x):\n    return x / 2\n"
 )
 def test_main_parts_become_empty_lines(text: str, compiled_text: str | None) -> None:
     expected = text if compiled_text is None else compiled_text
-    assert without_main_part(text) == expected
+    assert without_main_parts(text, text) == expected
+
+
+def test_a_main_part_that_the_edit_changed_stays() -> None:
+    edited = f"{FUNCTION}{MAIN}".replace("half(2)", "half(3)")
+    assert without_main_parts(edited, f"{FUNCTION}{MAIN}") == edited
