@@ -65,16 +65,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What needs a GPU says so where there is none."""
+    """Skip what needs a GPU or bubblewrap where there is none."""
     if item.get_closest_marker("gpu") and not torch.cuda.is_available():
         pytest.skip("no CUDA device that torch can use")
+    if item.get_closest_marker("bwrap") and shutil.which("bwrap") is None:
+        pytest.skip(NO_BOX)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What needs a box is skipped where bubblewrap is not installed."""
+    """Skip a test whose failure says that bubblewrap is not installed."""
     report = yield
     if (
         report.failed

@@ -64,6 +64,7 @@ def bin_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.bwrap
 @pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
 def test_doctor_suggests_to_unload_ubuntus_apparmor_profile(bin_folder, label):
     explanation = confinement(str(confining_bwrap(bin_folder, label)), uid_for_box())
@@ -73,18 +74,21 @@ def test_doctor_suggests_to_unload_ubuntus_apparmor_profile(bin_folder, label):
     )
 
 
+@pytest.mark.bwrap
 def test_doctor_recognises_the_apparmor_profile_by_its_file(bin_folder, monkeypatch):
     monkeypatch.setattr(doctor, "PROFILE", bin_folder)
     explanation = confinement(str(confining_bwrap(bin_folder)), uid_for_box())
     assert "AppArmor's profile" in explanation.says
 
 
+@pytest.mark.bwrap
 def test_doctor_reports_an_unknown_apparmor_label_without_a_command(bin_folder):
     explanation = confinement(str(confining_bwrap(bin_folder, "mine (enforce)")), uid_for_box())
     says = "what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))"
     assert explanation == Finding("bubblewrap", says, good=False)
 
 
+@pytest.mark.bwrap
 def test_doctor_explains_neither_a_working_nor_a_broken_bubblewrap(
     bin_folder,
 ):
@@ -92,6 +96,7 @@ def test_doctor_explains_neither_a_working_nor_a_broken_bubblewrap(
         assert confinement(str(bwrap), uid_for_box()) is None
 
 
+@pytest.mark.bwrap
 def test_with_the_profile_doctor_does_not_report_level_namespaces(bin_folder, monkeypatch, tiny):
     confining_bwrap(bin_folder, "unpriv_bwrap (enforce)")
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
@@ -100,6 +105,7 @@ def test_with_the_profile_doctor_does_not_report_level_namespaces(bin_folder, mo
     assert ("namespaces", False) in findings
 
 
+@pytest.mark.bwrap
 def test_allow_namespaces_checks_bubblewrap_and_not_only_unshare(bin_folder):
     """In this test `unshare` works, but programs that bubblewrap starts have no capabilities."""
     confining_bwrap(bin_folder)
@@ -111,6 +117,7 @@ def test_allow_namespaces_checks_bubblewrap_and_not_only_unshare(bin_folder):
     assert "apparmor_restrict_unprivileged_userns=0" in sudo_log.read_text(), "no command was tried"
 
 
+@pytest.mark.bwrap
 def test_allow_namespaces_succeeds_after_unloading_the_profile(bin_folder, tmp_path):
     """The fake `sudo` deletes the fake `bwrap` when the profile is unloaded."""
     profile = tmp_path / "bwrap-userns-restrict"

@@ -612,6 +612,7 @@ def test_report_exits_with_2_if_it_cannot_write_its_pages(run_here, results_of_t
     assert completed.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
+@pytest.mark.bwrap
 def test_report_with_submitted_option_draws_pictures_of_wrong_answers(
     run_course, results_of_two_students, tiny_copy
 ):
@@ -732,6 +733,7 @@ def test_no_command_gives_a_zero_for_an_unreadable_file(run_on_canvas_class, tin
     assert run_on_canvas_class("export").returncode == 0
 
 
+@pytest.mark.bwrap
 def test_a_file_that_the_instructor_adds_replaces_an_unreadable_one(run_on_canvas_class, tiny_copy):
     run_on_canvas_class(COLLECT)
     submitted = tiny_copy / "submitted"

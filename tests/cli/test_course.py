@@ -237,6 +237,7 @@ def test_verify_lists_every_claim_and_reports_a_broken_one(run_course, tiny_copy
     assert broken.stdout.splitlines()[-1] == "1 claim does not hold."
 
 
+@pytest.mark.bwrap
 def test_grade_writes_a_result_for_each_student_and_a_table(run_course, tiny_copy, tmp_path):
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": WRONG, "[bold]c": WRONG})
     (submitted / "d\ne").mkdir()
@@ -415,6 +416,7 @@ def test_grade_reports_a_closed_or_full_standard_output(
     assert (completed.returncode, completed.stderr.splitlines()[-1]) == (2, message)
 
 
+@pytest.mark.bwrap
 @pytest.mark.parametrize(
     "after", ["| true", READ_ONE_LINE], ids=["reads nothing", "reads one line"]
 )

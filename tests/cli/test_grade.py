@@ -176,6 +176,7 @@ def test_only_option_refuses_an_unknown_attempt(tiny_copy, three_submissions, on
     assert "Next: " in completed.stderr
 
 
+@pytest.mark.bwrap
 def test_only_option_accepts_an_override_for_an_absent_student(
     run_course, tiny_copy, tmp_path, three_submissions
 ):
@@ -385,6 +386,7 @@ def renamed_course(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
+@pytest.mark.bwrap
 @pytest.mark.parametrize("name", ["01_mean_so_far.py", "03_means.py"])
 def test_grade_accepts_a_former_exercise_name_and_notes_it(
     run_course, renamed_course, tmp_path, name

@@ -222,6 +222,7 @@ def test_a_missing_or_outdated_recording_is_reported(tiny_copy, capsys, change, 
     assert capsys.readouterr().err == message
 
 
+@pytest.mark.bwrap
 def test_without_a_recording_points_are_given_and_one_message_is_printed(
     run_course, tiny_copy, tmp_path
 ):
