@@ -21,7 +21,7 @@ import math
 import secrets
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -162,11 +162,8 @@ class _Digests:
     def __init__(self, exercise: Exercise, bank: Bank) -> None:
         _, self._reference = bank.reference
         conftest = exercise.checks.with_name("conftest.py")
-        self._shared = _digest(
-            _engine(),
-            sys.version,
-            *(f"{name} {metadata.version(name)}" for name in _PACKAGES),
-            torch.backends.cpu.get_cpu_capability(),
+        self._shared = digest_of_texts(
+            environment_digest(),
             exercise.row.model_dump_json(include={"id", "shapes"}),
             *map(_code_of, (exercise.checks, conftest, exercise.solution)),
         )
@@ -174,11 +171,11 @@ class _Digests:
 
     def of_file(self, path: Path) -> str:
         """Return the digest of a right or a wrong attempt."""
-        return _digest(self._shared, "file", _code_of(path))
+        return digest_of_texts(self._shared, "file", _code_of(path))
 
     def of_mutant(self, mutant: BuiltMutant) -> str:
         """Return the digest of a mutant."""
-        return _digest(self._shared, "mutant", self._text_of(mutant.change))
+        return digest_of_texts(self._shared, "mutant", self._text_of(mutant.change))
 
     def of_parametric_mutant(self, parametric: ParametricMutant) -> str:
         """Return the digest of a parametric mutant, which covers each of its recorded numbers."""
@@ -189,7 +186,7 @@ class _Digests:
                     texts.append(f"{logarithm} {self._text_of(change)}")
                 case knobs:
                     texts.append(f"{logarithm} {self._text_of(knobs)}")
-        return _digest(self._shared, "sweep", *texts)
+        return digest_of_texts(self._shared, "sweep", *texts)
 
     def _text_of(self, change: Edit | Mapping[str, object]) -> str:
         """Return a text that determines the program with this change.
@@ -210,17 +207,33 @@ class _Digests:
         return f"{arguments} {self._make_code}"
 
 
-def _digest(*texts: str) -> str:
+def digest_of_texts(*texts: str) -> str:
+    """Return one digest of these texts in this order."""
     return digest_of("\0".join(texts).encode())
 
 
+def file_texts(root: Path, paths: Iterable[Path]) -> Iterator[str]:
+    """Yield the names and the digests of files, in the order of their paths.
+
+    Args:
+        root: The folder that contains the files. Names are relative to it.
+        paths: The files and folders. A folder has a name only. Python's caches do not count.
+    """
+    for path in sorted({*paths}):
+        if "__pycache__" not in path.parts:
+            yield path.relative_to(root).as_posix()
+            yield digest_of(path.read_bytes()) if path.is_file() else ""
+
+
 @cache
-def _engine() -> str:
-    """Return a digest of the engine's code."""
-    texts = list[str]()
-    for path in sorted(ENGINE.rglob("*.py")):
-        texts += [path.relative_to(ENGINE).as_posix(), path.read_text(encoding="utf-8")]
-    return _digest(*texts)
+def environment_digest() -> str:
+    """Return a digest of the engine, the versions of Python and packages, and the processor."""
+    return digest_of_texts(
+        sys.version,
+        *(f"{name} {metadata.version(name)}" for name in _PACKAGES),
+        torch.backends.cpu.get_cpu_capability(),
+        *file_texts(ENGINE, ENGINE.rglob("*")),
+    )
 
 
 def _code_of(path: Path) -> str:
@@ -233,7 +246,7 @@ def _code_of(path: Path) -> str:
 
 def _digest_of_files(paths: Iterable[Path]) -> str:
     sources = [Source(path.name, path.read_text(encoding="utf-8")) for path in paths]
-    return _digest(*(source.code_digest for source in sources))
+    return digest_of_texts(*(source.code_digest for source in sources))
 
 
 def _make_code(path: Path) -> str:
@@ -247,7 +260,7 @@ def _make_code(path: Path) -> str:
     names = {node.id for node in ast.walk(without_tables) if isinstance(node, ast.Name)}
     _, *neighbours = with_neighbours(path)
     code = ast.dump(tree if names & _TABLES else without_tables)
-    return _digest(code, _digest_of_files(neighbours))
+    return digest_of_texts(code, _digest_of_files(neighbours))
 
 
 def _assigns_table(statement: ast.stmt) -> bool:

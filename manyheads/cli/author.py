@@ -113,6 +113,10 @@ def verify(
     pairs: Annotated[
         int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")
     ] = 40,
+    changed: Annotated[
+        bool,
+        Option("--changed", help="Skip the claims that held, if nothing has changed since."),
+    ] = False,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
@@ -134,7 +138,15 @@ def verify(
         )
         console.say(*(f"    {text}" for text in line.lines))
 
-    lines = verify_course(loaded, selected, show, seeds=seeds, pairs=pairs, jobs=usable_cpu_count())
+    lines = verify_course(
+        loaded,
+        selected,
+        show,
+        seeds=seeds,
+        pairs=pairs,
+        jobs=usable_cpu_count(),
+        only_changed=changed,
+    )
     broken = sum(line.is_satisfied is False for line in lines)
     fallen = count_with_noun(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")

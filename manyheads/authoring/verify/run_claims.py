@@ -16,10 +16,12 @@ import pytest
 
 from ...course import Course, Exercise
 from ...diagnosis import load_bank
+from ...diagnosis.recording_file import current
 from ...files import CourseFault
 from ...judge.collect_checks import no_personal_options, points_fault
 from ...judge.run_hidden_checks import Catalogue
 from .plugin import NOTHING
+from .remembered_passes import ClaimGroup, claim_groups
 
 HERE = Path(__file__).parent
 # in the order in which they run
@@ -98,8 +100,11 @@ def verify_course(
     seeds: int = 5,
     pairs: int = 40,
     jobs: int = 1,
+    only_changed: bool = False,
 ) -> list[Line]:
     """Run the claims about these exercises in new processes, and return their outcomes.
+
+    Claims that pass are remembered. A failure, or an error, forgets them.
 
     If points do not add up, nothing can be graded. So only the claims about points are tried then.
 
@@ -111,20 +116,74 @@ def verify_course(
         pairs: The largest number of pairs of mutants that are tried for each exercise, or 0 for
             all. It also limits other claims that draw their cases.
         jobs: The number of processes.
+        only_changed: Whether to skip claims that passed, if nothing has changed since. A line
+            says so.
 
     Raises:
         CourseFault: The course cannot be verified, for example because a bank cannot be loaded.
+    """
+    groups = claim_groups(course, exercises, seeds, pairs)
+    skipped = [group for group in groups if only_changed and group.passed_at()]
+    lines = [_skipped_line(group) for group in skipped]
+    for line in lines:
+        show_line(line)
+    groups = [group for group in groups if group not in skipped]
+    if not groups:
+        return lines
+    for group in groups:
+        group.forget()
+    options = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
+    options += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
+    options += [f"--unchanged={group.exercise.id}" for group in skipped if group.exercise]
+    claims = _claims_to_run(course, exercises, groups)
+    lines += run_claims([*options, *(str(HERE / claim) for claim in claims)], show_line)
+    for group in groups:
+        if _has_passed(group, lines):
+            group.remember()
+    return lines
+
+
+def _claims_to_run(
+    course: Course, exercises: Sequence[Exercise], groups: Sequence[ClaimGroup]
+) -> list[str]:
+    """Return the claims that run, as pytest's arguments. Raises CourseFault for a faulty bank.
+
+    Args:
+        course: The course.
+        exercises: The exercises to verify.
+        groups: The groups of claims that are not skipped.
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
     for exercise in exercises:
         load_bank(exercise)  # an unreadable bank is reported before any process starts
-    claims = (
-        ["test_files.py::test_check_names", "test_files.py::test_points"] if any(faults) else CLAIMS
-    )
-    options = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
-    options += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
-    return run_claims([*options, *(str(HERE / claim) for claim in claims)], show_line)
+    if any(faults):
+        return ["test_files.py::test_check_names", "test_files.py::test_points"]
+    about_files, *about_answers = CLAIMS
+    claims = [about_files] if groups[0].exercise is None else []
+    return [*claims, *about_answers] if groups[-1].exercise else claims
+
+
+def _skipped_line(group: ClaimGroup) -> Line:
+    """Return the line about claims that are not tried again."""
+    subject, says = "files", "claims about files and lessons"
+    if group.exercise is not None:
+        subject, says = group.exercise.id, "claims about its mutants and attempts"
+    reason = f"unchanged since they passed on {group.passed_at()}"
+    return Line(subject, says, next_step="", share=1.0, reason=reason)
+
+
+def _has_passed(group: ClaimGroup, lines: Sequence[Line]) -> bool:
+    """Return whether all claims of a group were tried and hold.
+
+    The claims about files only pass if every claim holds. With a stale fault dictionary, the claims
+    about mutants are not tried.
+    """
+    if group.exercise is not None:
+        lines = [line for line in lines if line.subject == group.exercise.id]
+        if not lines or current(group.exercise) is None:
+            return False
+    return all(line.is_satisfied is not False for line in lines)
 
 
 def run_claims(arguments: Sequence[str], show_line: ShowLine) -> list[Line]:
