@@ -236,7 +236,7 @@ def _varies(observation: ObservedReply) -> bool:
         extremes = outputs[0]
         return extremes.dim() > 1 and _are_apart([extremes[_MINIMUM]], [extremes[_MAXIMUM]])
     first_run = outputs[: len(outputs) // runs]
-    return _are_apart(first_run * runs, outputs)
+    return runs > 1 and _are_apart(first_run * runs, outputs)
 
 
 def _outputs(observation: ObservedReply) -> list[Tensor]:

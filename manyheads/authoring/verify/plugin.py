@@ -7,6 +7,7 @@ plugin. `Verified` holds the objects that several cases need.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 import random
@@ -32,7 +33,7 @@ from ...judge.grade_submission import Judge, Settings
 from ...judge.run_hidden_checks import Catalogue
 from ...result import ExerciseResult
 from ...submission import Source
-from ..release_exercises import texts_of
+from ..release_exercises import GARBAGE, texts_of
 from .wrong_programs import (
     EMPTY,
     FAULTS,
@@ -147,6 +148,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the course, and keep it in the stash of the configuration."""
+    if hasattr(config, "workerinput"):  # this is a process of pytest-xdist
+        gc.set_threshold(GARBAGE)
     config.stash[VERIFIED] = Verified(config)
 
 
@@ -211,7 +214,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     verified_course, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
     case = next((name for name in CASES if name in names), None)
-    is_about_files, rows = metafunc.module.__name__.endswith("test_files"), []
+    is_about_files, rows = "test_files" in metafunc.module.__name__, []
     for exercise in verified_course.exercises:
         if exercise.id in verified_course.unchanged and not is_about_files:
             continue
@@ -234,7 +237,8 @@ class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
     """Group the cases that run in the same process.
 
     A group is test_files.py as a whole, an exercise's cases of test_bank.py, or, in
-    test_attempts.py, an exercise's cases of one claim. The claims about lines share a FaultBench.
+    test_attempts.py, an exercise's cases of one claim. The claims about lines share a FaultBench,
+    and other claims that need a box share judges. So most runs of one exercise open one box.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -243,7 +247,7 @@ class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
             return file
         if file == "test_bank.py":
             return f"{file} {exercise}"
-        return f"{'lines' if claim in LINE_CLAIMS else claim} {exercise}"
+        return f"{SHARED_BY.get(claim, claim)} {exercise}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -327,5 +331,8 @@ def report(record_property: Callable[[str, object], None]) -> Report:
     return say
 
 
-LINE_CLAIMS = ("test_line", "test_no_wrong_line")
+# Claims with the same value share a FaultBench, or judges.
+SHARED_BY = {"test_line": "lines", "test_no_wrong_line": "lines"} | dict.fromkeys(
+    ["test_silent", "test_empty", "test_form", "test_stub", "test_wrong", "test_right"], "box"
+)
 NOTHING = "nothing to ask"

@@ -77,10 +77,11 @@ def claim_groups(
         pairs: The number of pairs, as for the seeds.
     """
     folder = course.root / FOLDER / "verify"
-    ids = [exercise.id for exercise in exercises]
     paths = [path for name in _FOLDERS for path in (course.root / name).rglob("*")]
     texts = file_texts(course.root, [*paths, course.root / "course.yaml"])
-    files_digest = digest_of_texts(environment_digest(), *ids, *texts)
+    files_digest = digest_of_texts(
+        environment_digest(), *(exercise.id for exercise in exercises), *texts
+    )
     groups = [ClaimGroup(None, folder / "files", files_digest)]
     for exercise in exercises:
         digest = digest_of_texts(

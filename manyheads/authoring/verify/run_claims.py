@@ -155,22 +155,23 @@ def _claims_to_run(
     """
     catalogue = Catalogue(course)
     faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
-    for exercise in exercises:
-        load_bank(exercise)  # an unreadable bank is reported before any process starts
+    for group in groups:
+        if group.exercise:
+            load_bank(group.exercise)  # an unreadable bank is reported before any process starts
     if any(faults):
         return ["test_files.py::test_check_names", "test_files.py::test_points"]
     about_files, *about_answers = CLAIMS
-    claims = [about_files] if groups[0].exercise is None else []
+    claims = [about_files] if not groups[0].exercise else []
     return [*claims, *about_answers] if groups[-1].exercise else claims
 
 
 def _skipped_line(group: ClaimGroup) -> Line:
     """Return the line about claims that are not tried again."""
     subject, says = "files", "claims about files and lessons"
-    if group.exercise is not None:
+    if group.exercise:
         subject, says = group.exercise.id, "claims about its mutants and attempts"
     reason = f"unchanged since they passed on {group.passed_at()}"
-    return Line(subject, says, next_step="", share=1.0, reason=reason)
+    return Line(subject, says, "", 1.0, reason=reason)
 
 
 def _has_passed(group: ClaimGroup, lines: Sequence[Line]) -> bool:
@@ -179,7 +180,7 @@ def _has_passed(group: ClaimGroup, lines: Sequence[Line]) -> bool:
     The claims about files only pass if every claim holds. With a stale fault dictionary, the claims
     about mutants are not tried.
     """
-    if group.exercise is not None:
+    if group.exercise:
         lines = [line for line in lines if line.subject == group.exercise.id]
         if not lines or current(group.exercise) is None:
             return False

@@ -94,10 +94,10 @@ def test_pairs(trials: Trials, pair: tuple[BuiltMutant, BuiltMutant]) -> None:
     if mutant_report.behaviour in [trials.report_of(mutant).behaviour for mutant in pair]:
         pytest.skip("none answers otherwise than each fault alone")
     names = {name for d in mutant_report.named for name in (d.id, *d.alternatives)}
-    expected = [{first.id, second.id}, *trials.simpler(pair, mutant_report)]
-    assert any(ids <= names for ids in expected), (
-        f"{_label(first)} and {_label(second)} are named {mutant_report.names}"
+    is_named = {first.id, second.id} <= names or trials.behaves_like_simpler(
+        pair, mutant_report.behaviour, names
     )
+    assert is_named, f"{_label(first)} and {_label(second)} are named {mutant_report.names}"
 
 
 @claim("let a check tell these numbers from others, or narrow the family's limits")

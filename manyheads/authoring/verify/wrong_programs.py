@@ -155,27 +155,29 @@ class Trials:
             )
             yield outcomes[0].suspect
 
-    def simpler(
-        self, pair: tuple[BuiltMutant, BuiltMutant], mutant_report: MutantReport
-    ) -> Iterator[set[str]]:
-        """Yield the two misconceptions of each simpler pair with the same replies as this pair.
+    def behaves_like_simpler(
+        self, pair: tuple[BuiltMutant, BuiltMutant], behaviour: object, names: set[str]
+    ) -> bool:
+        """Return whether a simpler pair of these misconceptions has the same replies as this pair.
 
         In a simpler pair, a mutant with fewer edits replaces one of the two. Together with the
         other fault, an edit may have no effect.
 
         Args:
             pair: The pair.
-            mutant_report: The report about it.
+            behaviour: Its behaviour, from the report about it.
+            names: The misconceptions. Pairs of others do not run.
         """
         for original, partner in (pair, pair[::-1]):
             for simpler in self.bank.mutants:
                 if not simpler.faults.items() < original.faults.items():
                     continue
-                namespace = self.bank.combine(simpler, partner)
-                if namespace is None:
+                if not {simpler.id, partner.id} <= names:
                     continue
-                if self.mutant_report(namespace).behaviour == mutant_report.behaviour:
-                    yield {simpler.id, partner.id}
+                namespace = self.bank.combine(simpler, partner)
+                if namespace is not None and self.mutant_report(namespace).behaviour == behaviour:
+                    return True
+        return False
 
     @cached_property
     def unfinished_programs(self) -> Sequence[UnfinishedProgram]:
