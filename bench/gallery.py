@@ -206,7 +206,7 @@ def train(
         learned: the parameters of the right one for `transplanted`, if this is to be measured.
 
     Raises:
-        TrainingStopped: a loss is NaN, or the code of the entry raises an exception.
+        AttemptStopped: a loss is NaN, or the code of the entry raises an exception.
     """
     started, trainable = time.monotonic(), exercise().train
     assert trainable is not None
@@ -215,7 +215,9 @@ def train(
         attention = replace(attention, kwargs={**attention.kwargs, "dropout": entry.dropout})
     namespace = namespace_of_entry(entry)
     trainer = SeededTrainer(seed, seed + entry.added_weight_seed)
-    run = TrainingRun(lambda message: trainer.answer(namespace, message, entry.id), read_text())
+    run = TrainingRun(
+        lambda message: trainer.answer(namespace, message, entry.id), text=read_text()
+    )
     ids = run.numbers(run.text)
     read, held_out = ids.split([len(ids) - int(HELD_OUT * len(ids)), int(HELD_OUT * len(ids))])
     init_model = InitModel(attention, len(run.vocabulary), read)

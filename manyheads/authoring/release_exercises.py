@@ -34,11 +34,11 @@ from ..diagnosis.recording_file import current, with_words
 from ..files import CourseFault, write_whole
 from ..judge.judge_process import end_with_parent
 from ..judge.run_hidden_checks import Catalogue
+from ..student.loaded_attempt import AttemptStopped
 from ..student.train_model import (
     SENTENCE,
     TrainedBlock,
     TrainingRun,
-    TrainingStopped,
     attention_of,
     read_text,
     save_blocks,
@@ -228,13 +228,13 @@ def trained_blocks(exercise: Exercise, trainable: Trainable, steps: int = STEPS)
     """
     trainer, namespace = Trainer(), namespace_of(exercise.solution)
     run = TrainingRun(
-        lambda message: trainer.answer(namespace, message, "the reference"), read_text()
+        lambda message: trainer.answer(namespace, message, "the reference"), text=read_text()
     )
     try:
         run.build(attention_of(trainable))
         for step in range(1, steps + 1):
             run.step(step)
-    except TrainingStopped as stopped:
+    except AttemptStopped as stopped:
         problem = f"the reference of {exercise.id} does not train: {stopped}"
         raise CourseError(f"{problem} Next: mend it, or `train` in course.yaml") from None
     captured = dict[nn.Module, TrainedBlock]()

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Box, load
+from ..box.connection import Box
 from ..box.worker.limits import Limits
 from ..box.worker.messages import (
     Build,
@@ -29,20 +28,19 @@ from ..box.worker.messages import (
     FollowUp,
     InitModel,
     Output,
-    Raised,
-    Reply,
     Training,
     TrainStep,
     Write,
 )
 from ..box.worker.training import NH, STEPS, C, T
-from ..checks.explain_exceptions import explain, is_undefined, kind_name, sanitize
+from ..checks.explain_exceptions import kind_name
 from ..course import CourseError, Exercise
 from ..course.course_yaml_schema import Trainable
-from ..files import CourseFault, restore
+from ..files import restore
 from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source
 from .choose_example_calls import Example
+from .loaded_attempt import AttemptStopped, LoadedAttempt, own_loaded_attempt
 
 SENTENCE = "The keys to the cabinet were on the table"
 # the names of tensors: each is followed by the block's number, and _WEIGHT also by a weight's name
@@ -161,7 +159,6 @@ def sentence_examples(exercise: Exercise) -> list[Example]:
 
 TEXT = Path(__file__).with_name("alice.txt")
 REMARK = "#"  # starts a line about the text
-SECONDS = 3600.0  # for the whole training; each message has the course's limit for a call
 _TRIAL = (2, 5, C)  # the shape of a trial call
 _ROUNDING = 1e-4  # of the largest number: float32 computes one position in another order
 FUTURE = (
@@ -169,16 +166,6 @@ FUTURE = (
     "before it."
 )
 LARGEST_LOSS = 20.0  # exp(loss) of a greater loss is too large a number to read
-
-
-class TrainingStopped(CourseFault):
-    """The training cannot continue.
-
-    The text is the reason, for the student, and the command to run next.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"{message}\nNext: course check")
 
 
 def attention_of(trainable: Trainable) -> Build:
@@ -195,20 +182,18 @@ def read_text(path: Path = TEXT) -> str:
 
 
 @dataclass(frozen=True)
-class TrainingRun:
+class TrainingRun(LoadedAttempt):
     """The training of one model.
 
-    Each method that sends a message raises TrainingStopped if the attempt's process ends, if the
+    Each method that sends a message raises AttemptStopped if the attempt's process ends, if the
     attempt raises an exception, or if its reply cannot be used.
 
     Attributes:
-        ask: Sends a message to the attempt and returns the reply. May raise AttemptEnded.
         text: The text that the model learns.
         sees_future: Whether a later token changes what the module answers at an earlier position.
     """
 
-    ask: Callable[[Any], Reply]
-    text: str
+    text: str = field(kw_only=True)
     sees_future: bool = False
 
     @property
@@ -232,7 +217,7 @@ class TrainingRun:
     def step(self, number: int) -> float:
         """Take one training step, and return the loss before the step.
 
-        Raises TrainingStopped also if the loss is infinite or NaN.
+        Raises AttemptStopped also if the loss is infinite or NaN.
 
         Args:
             number: The number of the step, for the error message.
@@ -241,9 +226,7 @@ class TrainingRun:
         loss = self._ask_tensor(TrainStep(), at, ())
         if not loss.isfinite():
             problem = "NaN (not a number)" if loss.isnan() else "infinite"
-            raise TrainingStopped(
-                f"The loss became {problem} {at}: there is nothing to learn from."
-            )
+            raise AttemptStopped(f"The loss became {problem} {at}: there is nothing to learn from.")
         return loss.item()
 
     def write(self, prompt: str, count: int) -> str:
@@ -252,46 +235,19 @@ class TrainingRun:
             Write(self.numbers(prompt), count), "while it generated text", (count,)
         ).long()
         if not ((ids >= 0) & (ids < len(self.vocabulary))).all():
-            raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
+            raise AttemptStopped("The attempt sent characters that are not in the vocabulary.")
         return "".join(self.vocabulary[i] for i in ids.tolist())
 
     def _ask_tensor(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
         """Send a message, and return the only output of the reply: a real tensor of this shape.
 
-        Raises TrainingStopped if the reply has any other outputs.
+        Raises AttemptStopped if the reply has any other outputs.
         """
         outputs = self.reply_to(message, at).outputs
         tensor = outputs[0].tensor if len(outputs) == 1 else None
         if tensor is None or tensor.is_complex() or tensor.shape != shape:
-            raise TrainingStopped(f"The attempt sent something that is not an answer, {at}.")
+            raise AttemptStopped(f"The attempt sent something that is not an answer, {at}.")
         return tensor
-
-    def reply_to(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
-        """Send a message and return the reply, in which the attempt raised no exception.
-
-        Raises TrainingStopped if it raised one, or if its process ended.
-
-        Args:
-            message: The message.
-            at: The moment at which the message is sent, for the error message.
-            undefined: The error message if the attempt uses a name that the file does not define,
-                or "" for the usual message about an exception.
-        """
-        with _noted_at(at):
-            reply = self.ask(message)
-        if reply.raised is not None:
-            why = is_undefined(reply.raised) and undefined
-            raise TrainingStopped(why or _exception_sentence(reply.raised, at))
-        return reply
-
-
-@contextmanager
-def _noted_at(at: str) -> Iterator[None]:
-    """Raise TrainingStopped, with this moment in its text, in place of AttemptEnded."""
-    try:
-        yield
-    except AttemptEnded as ended:
-        raise TrainingStopped(f"{ended} That was {at}.") from None
 
 
 @contextmanager
@@ -313,46 +269,30 @@ def own_training_run(
         attention: The module to build.
 
     Raises:
-        TrainingStopped: The attempt cannot be imported, its module does not return one tensor of
+        AttemptStopped: The attempt cannot be imported, its module does not return one tensor of
             the input's shape, or the model cannot be built with it.
     """
-    imported, name = f"while {sanitize(source.name)} was imported", attention.target
-    with _noted_at(imported):
-        loaded = load(box, replace(limits, seconds_per_attempt=SECONDS), source.load())
-    try:
-        if loaded.raised is not None:
-            raise TrainingStopped(_exception_sentence(loaded.raised, imported))
-        undefined = next(
-            (
-                _exception_sentence(stopped.raised, imported)
-                for stopped in loaded.stopped
-                if stopped.raised
-            ),
-            "",
-        )
-        run = TrainingRun(
-            lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text()
-        )
+    name = attention.target
+    with own_loaded_attempt(box, limits, source) as attempt:
+        run = TrainingRun(attempt.ask, attempt.undefined, text=read_text())
         x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
         later = x.clone()
         later[:, -1] *= -2  # only the last token differs
         again = (FollowUp((later,)), FollowUp((x,)))
         trial = Call(replace(attention, training=False), args=(x,), then=again, dtype="float32")
-        outputs = run.reply_to(trial, f"in {name}", undefined).outputs
+        outputs = run.reply_to(trial, f"in {name}").outputs
         output = next(iter(outputs), Output("nothing"))
         if output.tensor is None:
-            raise TrainingStopped(
+            raise AttemptStopped(
                 f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked."
             )
         if (shape := tuple(output.tensor.shape)) != _TRIAL:
-            raise TrainingStopped(
+            raise AttemptStopped(
                 f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked."
             )
         run = replace(run, sees_future=_sees_future([output.tensor for output in outputs]))
         run.build(attention)
         yield run
-    finally:
-        loaded.connection.close()
 
 
 def _sees_future(answers: Sequence[Tensor | None]) -> bool:
@@ -390,8 +330,3 @@ def loss_words(first_loss: float, last_loss: float, *, sees_future: bool) -> str
         )
     means = f"means being as unsure as among {end:.1f} equally likely characters"
     return f"A loss of {last_loss:.2f} {means}; at first it was {start:.1f}."
-
-
-def _exception_sentence(raised: Raised, at: str) -> str:
-    message = sanitize(raised.message)
-    return f"Your code {explain(raised)}, {at}." + (f" Python says: {message}" if message else "")

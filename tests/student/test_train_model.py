@@ -8,10 +8,10 @@ import torch
 
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Output, Reply
+from manyheads.student.loaded_attempt import AttemptStopped
 from manyheads.student.train_model import (
     TEXT,
     TrainingRun,
-    TrainingStopped,
     attention_of,
     loss_words,
     own_training_run,
@@ -45,17 +45,17 @@ def test_a_malformed_loss_is_rejected(outputs):
     message = (
         r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course ch"
     )
-    with pytest.raises(TrainingStopped, match=message):
-        TrainingRun(lambda _: reply, read_text()).step(1)
+    with pytest.raises(AttemptStopped, match=message):
+        TrainingRun(lambda _: reply, text=read_text()).step(1)
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
 def test_a_character_outside_the_vocabulary_is_rejected(number):
     reply = Reply(outputs=(Output("tensor", torch.tensor([0, number])),))
-    run = TrainingRun(lambda _: reply, read_text())
+    run = TrainingRun(lambda _: reply, text=read_text())
     assert len(run.vocabulary) == 64
     message = r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
-    with pytest.raises(TrainingStopped, match=message):
+    with pytest.raises(AttemptStopped, match=message):
         run.write("Alice", 2)
 
 
@@ -172,7 +172,7 @@ def test_random_numbers_of_the_attempt_do_not_change_the_training_data(first_los
     ],
 )
 def test_a_failure_of_the_attempt_is_reported_in_one_sentence(first_losses, body, sentence):
-    with pytest.raises(TrainingStopped) as stopped:
+    with pytest.raises(AttemptStopped) as stopped:
         first_losses(FORWARD_HEAD + body)
     assert str(stopped.value).startswith(sentence)
     assert str(stopped.value).count("\n") == 1

@@ -8,7 +8,8 @@ no exercise. Input: messages from the judge. Output: one answer to each.
 2. `attempt` reads messages from a pipe (`wire`), and runs the source text part by part.
 3. `answer_call` makes a call: `nn_modules` builds its modules, `around_call` prepares it,
    `op_monitor` observes its operations, `result_form` says how to read its result.
-4. `trace_operations` and `training` answer the messages of `course trace` and `course train`.
+4. `trace_operations`, `training` and `blocks` answer the messages of `course trace`,
+   `course train` and `course gpt2`.
 
 The judge also uses `answer_call.execute`, to put the same calls to the reference and the mutants in
 its own process.

@@ -24,9 +24,11 @@ from typing import Any, NamedTuple
 
 from . import wire
 from .answer_call import execute, raised_by
+from .blocks import KeptBlocks
 from .messages import (
     STOPPED_LIMIT,
     Batch,
+    Blocks,
     Call,
     Load,
     Part,
@@ -78,6 +80,7 @@ class _Attempt:
         self._namespace: Mapping[str, object] = {}
         self._name = ""
         self._trainer = Trainer()
+        self._blocks = KeptBlocks()
 
     def answer(self, message: object) -> bytes:
         """Carry out one message, and return the answer as bytes.
@@ -98,6 +101,8 @@ class _Attempt:
             reply = trace(self._namespace, message, self._name)
         elif isinstance(message, Training):
             reply = self._trainer.answer(self._namespace, message, self._name)
+        elif isinstance(message, Blocks):
+            reply = self._blocks.answer(self._namespace, message, self._name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         return wire.encode(reply)

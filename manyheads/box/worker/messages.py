@@ -1,8 +1,8 @@
 """The messages between judge and worker in both directions, and text of bounded length in them.
 
-The judge sends a Load, a Call, a TraceCall or a message of training. The worker answers with a
-Reply or a Traced. The annotation of a field bounds its value on the wire: `manyheads.box.replies`
-reads nothing else.
+The judge sends a Load, a Call, a TraceCall, or a message of training or of blocks. The worker
+answers with a Reply or a Traced. The annotation of a field bounds its value on the wire:
+`manyheads.box.replies` reads nothing else.
 """
 
 from __future__ import annotations
@@ -375,7 +375,33 @@ class Write:
 
 
 Training = InitModel | TrainStep | Write
-Message = Load | Part | Call | TraceCall | Training
+
+
+@dataclass(frozen=True)
+class InitBlock:
+    """Build a module and keep it as the next block.
+
+    The answer is a Reply with the facts of the module, or with the exception.
+    """
+
+    build: Build
+
+
+@dataclass(frozen=True)
+class RunBlock:
+    """Call the module of a block. The answer is a Reply with its output.
+
+    Attributes:
+        number: the number of the block, counted from 0.
+        x: the input.
+    """
+
+    number: int
+    x: Tensor
+
+
+Blocks = InitBlock | RunBlock
+Message = Load | Part | Call | TraceCall | Training | Blocks
 
 MOST_AXES = 64  # axes of a tensor
 TENSOR_LIMIT = 512  # tensors of a reply, or names in one of its mappings
@@ -520,7 +546,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a Load, a Part, a Call, or a message of training.
+    """The answer to a Load, a Part, a Call, or a message of training or of blocks.
 
     Attributes:
         mutated: the names of arguments that the call changed in place.
