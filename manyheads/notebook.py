@@ -14,6 +14,7 @@ import io
 import os
 import random
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -136,6 +137,17 @@ _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 _WITH_VALUE = {"--course", "--format", "--letters", "--seed", "--steps"}
 
 
+def _words(line: str) -> list[str]:
+    """Return the words of a magic's line. A text in double quotes is one word."""
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    lexer.quotes, lexer.escape = '"', ""  # an apostrophe and a backslash are plain characters
+    try:
+        return list(lexer)
+    except ValueError:  # a quote is not closed
+        return line.split()
+
+
 class Magics:
     """The magics %check, %ask and %course of one shell, for one exercise."""
 
@@ -161,7 +173,7 @@ class Magics:
 
         def magic(line: str) -> None:
             try:
-                view = answer(line.split())
+                view = answer(_words(line))
             except CourseFault as error:
                 problem = as_called(f"course: {error}", NOTEBOOK)
                 view = combine_views(Text(next_alone(problem), style="bold red"))

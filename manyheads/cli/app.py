@@ -15,7 +15,7 @@ from .collect import collect
 from .grade import grade
 from .overrides import overrides
 from .results import export, feedback, report
-from .student import ask, bench, hint, plot, status, trace, train
+from .student import ask, bench, gpt2, hint, plot, status, trace, train
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = (
@@ -29,7 +29,7 @@ INSTRUCTORS = (
 )
 FOR_STUDENTS = "For students"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    FOR_STUDENTS: (status, check, hint, trace, plot, ask, train, bench, lsp),
+    FOR_STUDENTS: (status, check, hint, trace, plot, ask, train, gpt2, bench, lsp),
     "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
@@ -38,7 +38,9 @@ try:  # the help hides some commands, but every command works everywhere
     _root = find_course(Path.cwd())
     _hidden = not (_root / "solutions").is_dir()
     _of_attention = (
-        () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
+        ()
+        if " train:" in (_root / "course.yaml").read_text("utf-8", "replace")
+        else (train, gpt2, bench)
     )
 # There is no course, or the folder is gone. The command itself reports that.
 except (CourseError, OSError):

@@ -1,17 +1,18 @@
 """Commands for students.
 
-These are `course hint`, `status`, `trace`, `plot`, `ask`, `train` and `bench`.
+These are `course hint`, `status`, `trace`, `plot`, `ask`, `train`, `gpt2` and `bench`.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from textwrap import indent
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
@@ -45,6 +46,9 @@ from .options import (
     show_waiting,
 )
 
+if TYPE_CHECKING:
+    from ..student.choose_example_calls import Example
+
 ExerciseArgument = Annotated[
     str | None, Argument(help="Id or file.", show_default="the last checked that is not done")
 ]
@@ -54,6 +58,7 @@ FunctionArgument = Annotated[
 CROP = (6, 8)  # the most rows and columns of a table that are shown: enough to read
 PROMPT = "Alice "  # the text that a model continues
 CHARACTERS = 240  # the length of the text that the trained model writes
+GPT2_PROMPT = "Alice was beginning to get very tired of sitting by her sister on the bank, and"
 LINE_EVERY = 100  # steps of the training between two printed lines
 SHORT = 40  # characters that the model writes for each of these lines
 RECENT = 50  # steps over which the loss is averaged, because it varies from batch to batch
@@ -200,6 +205,9 @@ def plot(
     exercise: ExerciseArgument = None,
     function: FunctionArgument = None,
     course: CourseOption = None,
+    gpt2: Annotated[
+        bool, Option("--gpt2", help="Draw your heads inside GPT-2, too (exercises 07 and 08).")
+    ] = False,
 ) -> None:
     """Draw your answers beside the expected ones, in plots/EXERCISE.html.
 
@@ -211,9 +219,14 @@ def plot(
 
     attempt = meant_exercises(course_of(course), exercise, "plot")
     console = open_console()
-    followed = follow_own(attempt, function, "plot")
+    gpt2_example = _gpt2_example(attempt, console) if gpt2 else None
+    followed = follow_own(attempt, function, "plot", first_example=gpt2_example)
     id_ = attempt.exercise.id
     drawn = pictures(followed.traced_examples)
+    if gpt2:
+        from ..student.gpt2 import plot_problem
+
+        console.tell(plot_problem(followed, attempt.source), style="bold red")
     console.tell(*(picture.caption for picture in drawn))
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     if drawn:
@@ -226,6 +239,22 @@ def plot(
     console.tell(f"Next: course check {id_}")
     if followed.ended:
         raise Exit(1)
+
+
+def _gpt2_example(attempt: OwnAttempt, console: Console) -> Callable[[], Example]:
+    """Return a function that makes the example of the attempt's module inside GPT-2.
+
+    Raises CourseError if the exercise has no module that fits GPT-2.
+    """
+    from ..student.gpt2 import exercises_for_gpt2, gpt2_example
+    from ..student.gpt2_weights import fetch
+
+    exercise, fitting = attempt.exercise, exercises_for_gpt2(attempt.course)
+    if exercise not in fitting:
+        raise CourseError(
+            f"{exercise.id} has no module that fits GPT-2. Next: course plot {fitting[0].id} --gpt2"
+        )
+    return lambda: gpt2_example(exercise, fetch(console.tell))
 
 
 def ask(
@@ -369,6 +398,45 @@ def train(
     console.tell(says, "It writes:", indent(text, "  "))
     is_done = not run.sees_future and chosen in done_exercises(loaded)
     console.tell(f"Next: course {'plot' if is_done else 'check'} {chosen.id}")
+
+
+def gpt2(
+    prompt: Annotated[str, Argument(help="The text that GPT-2 continues.")] = GPT2_PROMPT,
+    course: CourseOption = None,
+) -> None:
+    """Let GPT-2 write with your own attention in all of its blocks.
+
+    It is the module of exercise 08 if that is done, or of 07. The published weights (548 MB) are
+    downloaded once.
+
+    Example: `course gpt2 "The capital of France is"`
+    """
+    from ..student.gpt2 import exercises_for_gpt2
+
+    loaded = course_of(course)
+    fitting = exercises_for_gpt2(loaded)
+    finished = done_exercises(loaded)
+    chosen = next((exercise for exercise in reversed(fitting) if exercise in finished), fitting[0])
+    attempt = read_own_attempt(loaded, chosen)
+    attempt.must_run("check")
+    console = open_console()
+    from ..box.without_namespaces import open_own_box
+    from ..student.gpt2 import compare_with_own
+    from ..student.gpt2_weights import fetch
+
+    with open_own_box() as box:  # first, because it may fork this process
+        published = fetch(console.tell)
+        with console.status("writing"):
+            compared = compare_with_own(box, attempt, published, prompt)
+    console.tell("With GPT-2's own attention:", indent(compared.expected, "  "))
+    console.tell(f"With yours, of {chosen.id}:", indent(compared.actual, "  "))
+    size = f"The largest difference of the logits on the prompt is {compared.difference:.2g}"
+    if compared.is_rounding:
+        console.tell(f"{size}: no more than rounding.", f"Next: course plot {chosen.id} --gpt2")
+    else:
+        console.tell(
+            f"{size}: your module computes something else.", f"Next: course check {chosen.id}"
+        )
 
 
 def bench(

@@ -13,7 +13,7 @@ from shutil import which
 from rich.text import Text
 
 COMMANDS = (
-    *("status", "check", "hint", "trace", "plot", "ask", "train", "bench", "lsp"),
+    *("status", "check", "hint", "trace", "plot", "ask", "train", "gpt2", "bench", "lsp"),
     *("collect", "grade", "overrides", "report", "export", "feedback"),
     *("init", "new", "release", "verify", "doctor", "ci"),
 )

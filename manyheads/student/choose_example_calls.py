@@ -85,6 +85,7 @@ class Example:
         index: The index of the call in the fault dictionary, or −1 if it is not recorded there.
         shares: For each step of the call, the attention weights of each head of the reference,
             (nh, new queries, keys so far), or None. Empty if they are not known.
+        heads: The number of heads to draw, or 0 for the first few.
     """
 
     call: Call
@@ -102,6 +103,7 @@ class Example:
     description: str = field(default="", kw_only=True)
     index: int = field(default=-1, kw_only=True)
     shares: StepWeights = field(default=(), kw_only=True)
+    heads: int = field(default=0, kw_only=True)
 
     @property
     def all_outputs(self) -> tuple[Example, ...]:

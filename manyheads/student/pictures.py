@@ -40,7 +40,7 @@ ALIKE_SHARES = 2e-3  # the same limit for weights, which are kept in half precis
 HEADS = 4  # the largest number of heads shown
 BESIDE = 2  # the largest number of heads shown beside the expected ones
 DRAWN = 4  # the largest number of pictures of one attempt on a student's page
-MOST = 12  # the largest number of rows and columns of a table of addresses
+MOST = 12  # the largest number of rows and columns of a table of addresses or words
 Key = tuple[str, str, str]  # student, assignment, exercise
 Kind = Literal["numbers", "weights", "mask", "difference", "addresses"]
 _SIDES = ("query position", "key position")
@@ -123,13 +123,14 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
     """Yield a picture of the attention weights for each step of the call that computed any.
 
     If an output is wrong and weights differ from the reference's, the picture has the heads that
-    differ most, each beside the expected one. Otherwise it has the first heads of the attempt.
+    differ most, each beside the expected one. Otherwise it has the first heads of the attempt, or
+    as many as the example asks for.
     Nothing is yielded if the call raised an exception, or if the example has no heads.
     """
     if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
         return
     is_right = _outputs_are_right(example, traced)
-    head_count = example.axes.sizes.get("nh", 1)
+    head_count = example.heads or example.axes.sizes.get("nh", 1)
     for step, weights in enumerate(weights_by_call(example, traced)):
         if weights is None:
             continue
@@ -143,9 +144,8 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
         verdict = "" if expected is None or strayed else ", as expected"
         if example.tokens:
             verdict = f", and the output is {'' if is_right else 'not '}as expected"
-        panels = tuple(
-            Panel(f"head {h}", table, "weights") for h, table in enumerate(weights[:HEADS])
-        )
+        drawn = weights[: example.heads or HEADS]
+        panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(drawn))
         heads_text = _heads_text(len(panels), head_count)
         yield replace(picture, words=heads_text + verdict, panels=panels)
 
@@ -482,6 +482,7 @@ _SHADES = 40  # how many shades; cells of one shade are one path
 # the most width and height of a table: three stand side by side on a student's page
 _WIDE, _HIGH = 208.0, 264.0
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side
+_WORD = 13.0  # the same if each row and column is a word, whose letters need this height
 _DIGIT, _MARK = 5.5, 10.5  # the widths of a digit of an address, and of the mark behind it
 _ROW = 18.0  # the height of a row of addresses
 _LEFT, _TOP, _BELOW, _RIGHT = 18.0, 18.0, 16.0, 8.0  # the margins around the cells
@@ -516,7 +517,13 @@ def _size(picture: Picture, panel: Panel) -> tuple[float, float]:
     rows, columns = panel.values.shape
     width, height = _cell(picture, panel)
     margin = _NAMED if picture.tokens else _LEFT
-    return max(margin + columns * width + _RIGHT, _LEAST), _TOP + rows * height + _BELOW
+    bottom = _NAMED if _has_words(picture) else _BELOW
+    return max(margin + columns * width + _RIGHT, _LEAST), _TOP + rows * height + bottom
+
+
+def _has_words(picture: Picture) -> bool:
+    """Return whether each row and each column is a word, and the table is small enough for them."""
+    return all(picture.tokens) and 0 < len(picture.tokens) <= MOST
 
 
 def svg(picture: Picture, panel: Panel, scale: float = 1.0) -> str:
@@ -604,15 +611,23 @@ def _table(picture: Picture, panel: Panel, width: float, height: float) -> Itera
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(panel.title)}</text>'
     if panel.kind == "addresses":
         yield from _numbers(picture, panel, width, height)
+    yield from _labels(picture, panel, width, height)
+
+
+def _labels(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
+    """Yield the labels of rows and columns: numbers or tokens. Words of columns stand upright."""
+    rows, columns = panel.values.shape
     for axis, count, step in ((0, rows, height), (1, columns, width)):
         for k in range(0, count, 1 if picture.tokens or step >= 13 else 5):
             text = escape(picture.tokens[k]) if picture.tokens else k + picture.start[axis]
             at = (k + 0.5) * step
-            position = (
-                f'x="-4" y="{at + 3:g}" text-anchor="end"'
-                if axis == 0
-                else f'x="{at:g}" y="{down + 11:g}"'
-            )
+            if axis == 0:
+                position = f'x="-4" y="{at + 3:g}" text-anchor="end"'
+            elif _has_words(picture):
+                corner = f"translate({at + 3:g} {rows * height + 4:g})"
+                position = f'transform="{corner} rotate(-90)" text-anchor="end"'
+            else:
+                position = f'x="{at:g}" y="{rows * height + 11:g}"'
             yield f"<text {position}>{text}</text>" if text != "" else ""
 
 
@@ -671,7 +686,8 @@ def _cell(picture: Picture, panel: Panel) -> tuple[float, float]:
     """Return the width and height of a cell: a square if there is room."""
     rows, columns = panel.values.shape
     if picture.tokens:
-        return _TOKEN, _TOKEN
+        side = _WORD if _has_words(picture) else _TOKEN
+        return side, side
     if panel.kind == "addresses":
         return _DIGIT * len(str(_largest_size(picture))) + _MARK, _ROW
     width = min(_WIDE / columns, 32.0)

@@ -198,7 +198,11 @@ def follow(
         for example in examples:
             try:
                 telling = most_telling(example, ask)
-                traced = trace(TraceCall(cast(telling.call, "float32"), crop, times))
+                message = TraceCall(cast(telling.call, "float32"), crop, times)
+                if telling.heads:
+                    bounds = (telling.heads, *TABLES[1:])
+                    message = replace(message, crop=bounds, times=telling.heads)
+                traced = trace(message)
                 raised = traced.reply.raised
                 if loaded.stopped and raised is not None and is_undefined(raised):
                     reason = stopped_parts(source, loaded.stopped, describe_exception)
@@ -220,6 +224,7 @@ def follow_own(
     command: str,
     crop: tuple[int, ...] | None = None,
     box: Box | None = None,
+    first_example: Callable[[], Example] | None = None,
 ) -> Followed:
     """Trace the student's attempt on recorded calls of one function, or of all functions.
 
@@ -231,6 +236,7 @@ def follow_own(
             pictures need are kept, sizes get no names, and without a function the sentence of the
             lesson is traced as well.
         box: An open box. If None, one is opened and closed again.
+        first_example: Makes a further example, once the box is open. It is traced first.
 
     Raises:
         CourseFault: The attempt has no code to run, there is no such function, or a file of the
@@ -246,6 +252,8 @@ def follow_own(
         )
         if crop is None and function is None:
             chosen += sentence_examples(attempt.exercise)
+        if first_example is not None:
+            chosen.insert(0, first_example())
         trace_limits = (TABLES, TIMES) if crop is None else (crop, 1)
         return follow(
             opened,
