@@ -67,7 +67,10 @@ def fetch(tell: Callable[[str], object]) -> PublishedGPT2:
     with _wrong_file_as_fault(weights):
         model = read_model(sizes, weights)
     with _wrong_file_as_fault(tokenizer):
-        return PublishedGPT2(model, tokenizers.Tokenizer.from_file(str(tokenizer)))
+        reader = tokenizers.Tokenizer.from_file(str(tokenizer))
+        if (count := reader.get_vocab_size()) > sizes.vocab_size:
+            raise ValueError(f"it has {count} tokens, and the model has {sizes.vocab_size}")
+    return PublishedGPT2(model, reader)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ CELLS = {
     "trace": "%course trace --values",
     "plot": "%course plot",
     "train": "%course train --steps 5",
+    "gpt2": '%course gpt2 "two words"',
     "wrong usage": "%course hind",
     "unknown": "load_magics('median')\n%check",
     "known": "load_magics('running_mean')",
@@ -103,6 +104,7 @@ def test_check_magic_shows_the_report_with_a_folded_hint(cell_outputs):
         ("hint again", "\nHint 3 of 3: "),
         ("trace", "✗ returns (T): the right shape, other numbers"),
         ("train", "running_mean has no module to train"),
+        ("gpt2", "course: no exercise here has a module that fits GPT-2.\nNext: %course status"),
         ("wrong usage", "No such command 'hind'"),
         (
             "unknown",
@@ -127,7 +129,7 @@ def test_trace_magic_names_lines_by_cell(cell_texts):
 
 def test_magics_suggest_only_commands_that_run_in_a_cell(cell_outputs, cell_texts):
     next_steps = {name: re.findall(r"\bNext: (.*)", text) for name, text in cell_texts.items()}
-    for name in ("hint", "trace", "plot", "check", "ask unsaved"):
+    for name in ("hint", "trace", "plot", "gpt2", "check", "ask unsaved"):
         assert next_steps[name]
     for name, steps in next_steps.items():
         if steps:

@@ -1,14 +1,18 @@
 """A tiny GPT-2 with random weights, in the files of the Hugging Face hub, and a real tokenizer."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from manyheads.student.gpt2_weights import CONFIG, TOKENIZER, WEIGHTS
 from manyheads.student.train_model import SENTENCE
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
 
 WORDS = [
     *SENTENCE.split(),
@@ -20,6 +24,8 @@ HEADS, CHANNELS, LAYERS, POSITIONS = 12, 60, 3, 48
 
 def random_model(seed: int = 0) -> GPT2LMHeadModel:
     """Return a GPT-2 whose weights, also the biases, are random."""
+    from transformers import GPT2Config, GPT2LMHeadModel  # a second, which only these tests need
+
     torch.manual_seed(seed)
     config = GPT2Config(
         n_layer=LAYERS,
@@ -39,6 +45,8 @@ def random_model(seed: int = 0) -> GPT2LMHeadModel:
 
 def save_files(folder: Path, model: GPT2LMHeadModel | None = None) -> Path:
     """Write config.json, tokenizer.json and model.safetensors, and return the folder."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
     (model or random_model()).save_pretrained(folder)
     tokenizer = Tokenizer(models.WordLevel(VOCABULARY, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

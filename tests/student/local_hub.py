@@ -1,5 +1,8 @@
-"""A Hugging Face hub on this machine: a real HTTP server with the files of one repository."""
+"""A Hugging Face hub on this machine: a real HTTP server with the files of one repository, and its
+cache.
+"""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -46,3 +49,16 @@ def serve_files(folder: Path, status: int = 200, missing_bytes: int = 0) -> Iter
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+def fill_cache(home: Path, folder: Path) -> None:
+    """Write the files of a folder to the hub's cache, as a download would do it.
+
+    Args:
+        home: The value of HF_HOME.
+        folder: The folder.
+    """
+    repository = home / "hub" / "models--openai-community--gpt2"
+    shutil.copytree(folder, repository / "snapshots" / COMMIT)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
