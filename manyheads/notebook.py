@@ -14,7 +14,6 @@ import io
 import os
 import random
 import re
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -137,17 +136,6 @@ _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}
 _WITH_VALUE = {"--course", "--format", "--letters", "--seed", "--steps"}
 
 
-def _words(line: str) -> list[str]:
-    """Return the words of a magic's line. A text in double quotes is one word."""
-    lexer = shlex.shlex(line, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    lexer.quotes, lexer.escape = '"', ""  # an apostrophe and a backslash are plain characters
-    try:
-        return list(lexer)
-    except ValueError:  # a quote is not closed
-        return line.split()
-
-
 class Magics:
     """The magics %check, %ask and %course of one shell, for one exercise."""
 
@@ -172,8 +160,10 @@ class Magics:
         """
 
         def magic(line: str) -> None:
+            # a text in double quotes is one word
+            words = [text or word for text, word in re.findall(r'"([^"]+)"|(\S+)', line)]
             try:
-                view = answer(_words(line))
+                view = answer(words)
             except CourseFault as error:
                 problem = as_called(f"course: {error}", NOTEBOOK)
                 view = combine_views(Text(next_alone(problem), style="bold red"))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Exit, Option
 
 from ..box.level_and_device_names import Device
-from ..course import Course, CourseError
+from ..course import Course, CourseError, Exercise
 from ..files import write_whole
 from ..report.report_content import as_json, attempt_words, label_of
 from ..report.terminal import below_ladder, ladder
@@ -59,6 +59,8 @@ CROP = (6, 8)  # the most rows and columns of a table that are shown: enough to 
 PROMPT = "Alice "  # the text that a model continues
 CHARACTERS = 240  # the length of the text that the trained model writes
 GPT2_PROMPT = "Alice was beginning to get very tired of sitting by her sister on the bank, and"
+# the arguments of a class that GPT-2 can use, as course.yaml gives them for `course train`
+GPT2_ARGUMENTS = {"n_embd": "C", "n_head": "nh", "block_size": "T"}
 LINE_EVERY = 100  # steps of the training between two printed lines
 SHORT = 40  # characters that the model writes for each of these lines
 RECENT = 50  # steps over which the loss is averaged, because it varies from batch to batch
@@ -241,19 +243,27 @@ def plot(
         raise Exit(1)
 
 
+def exercises_for_gpt2(course: Course) -> list[Exercise]:
+    """Return the exercises whose module fits GPT-2. Raises CourseError if there are none."""
+    fitting = [e for e in course.exercises if e.train and e.train.arguments == GPT2_ARGUMENTS]
+    if not fitting:
+        raise CourseError("no exercise here has a module that fits GPT-2. Next: course status")
+    return fitting
+
+
 def _gpt2_example(attempt: OwnAttempt, console: Console) -> Callable[[], Example]:
     """Return a function that makes the example of the attempt's module inside GPT-2.
 
     Raises CourseError if the exercise has no module that fits GPT-2.
     """
-    from ..student.gpt2 import exercises_for_gpt2, gpt2_example
-    from ..student.gpt2_weights import fetch
-
     exercise, fitting = attempt.exercise, exercises_for_gpt2(attempt.course)
     if exercise not in fitting:
         raise CourseError(
             f"{exercise.id} has no module that fits GPT-2. Next: course plot {fitting[0].id} --gpt2"
         )
+    from ..student.gpt2 import gpt2_example
+    from ..student.gpt2_weights import fetch
+
     return lambda: gpt2_example(exercise, fetch(console.tell))
 
 
@@ -411,8 +421,6 @@ def gpt2(
 
     Example: `course gpt2 "The capital of France is"`
     """
-    from ..student.gpt2 import exercises_for_gpt2
-
     loaded = course_of(course)
     fitting = exercises_for_gpt2(loaded)
     finished = done_exercises(loaded)

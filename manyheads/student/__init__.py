@@ -1,4 +1,4 @@
-"""The commands that a student runs: check, hint, trace, plot, ask, train and bench.
+"""The commands that a student runs: check, hint, trace, plot, ask, train, gpt2 and bench.
 
 Input: the student's file in exercises/, and the fault dictionary of its exercise. Output: objects
 that `cli` and `report` print. Only public calls are made, and nothing of the secret is needed.
@@ -11,7 +11,9 @@ that `cli` and `report` print. Only public calls are made, and nothing of the se
 4. `choose_example_calls` chooses for each function the recorded call that is easiest to understand.
    `trace` runs the attempt on this call and explains each line. `pictures` draws its output beside
    the expected one, and `ask_about_own_code` makes questions of the trace (`question`).
-5. `train_model` trains a small language model with the student's module.
+5. `train_model` trains a small language model with the student's module. `gpt2` puts the module
+   into GPT-2 (`gpt2_model`), with the published weights (`gpt2_weights`). Both load the attempt
+   with `loaded_attempt`.
 6. `bench_written_out_attention` measures this machine. It runs no attempt.
 
 `notebook`, outside this package, checks in the notebook's own kernel instead of a box.

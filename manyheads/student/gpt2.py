@@ -22,11 +22,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..box.connection import ALL_REPLIES, WIDE, Box
-from ..box.worker.limits import MIB, Limits
-from ..box.worker.messages import Build, Call, InitBlock, Reply, RunBlock, dtype_name
+from ..box.connection import Box
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Build, Call, InitBlock, Output, Reply, RunBlock, dtype_name
 from ..checks.explain_exceptions import kind_name, sanitize
-from ..course import Course, CourseError, Exercise
+from ..course import CourseError, Exercise
 from ..files import CourseFault
 from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source
@@ -37,7 +37,6 @@ from .gpt2_model import GPT2, Attention, continue_text
 from .gpt2_weights import PublishedGPT2
 from .loaded_attempt import (
     AttemptStopped,
-    LoadedAttempt,
     exception_sentence,
     own_loaded_attempt,
 )
@@ -48,16 +47,9 @@ from .train_model import SENTENCE
 NEW_TOKENS = 30  # that GPT-2 writes after the prompt
 PLOTTED = 4  # the plotted block: in the published model, one of its heads looks one token back
 ROUNDING = 1e-4  # of the largest logit: float32 computes a right attention in another order
-# the arguments of a class that GPT-2 can use, as course.yaml gives them for `course train`
-ARGUMENTS = {"n_embd": "C", "n_head": "nh", "block_size": "T"}
-
-
-def exercises_for_gpt2(course: Course) -> list[Exercise]:
-    """Return the exercises whose module fits GPT-2. Raises CourseError if there are none."""
-    fitting = [e for e in course.exercises if e.train and e.train.arguments == ARGUMENTS]
-    if not fitting:
-        raise CourseError("no exercise here has a module that fits GPT-2. Next: course status")
-    return fitting
+# All replies of an attempt together may have four times as many. For 1024 tokens, the 12 blocks
+# send 78 MiB as float64, and this 31 times.
+REPLY_MIB = 640
 
 
 def widened(x: Tensor, head_dim: int) -> Tensor:
@@ -83,50 +75,17 @@ def block_build(exercise: Exercise, model: GPT2, number: int) -> Build:
     return Build(target, kwargs={"n_embd": wide, **sizes}, state=state, skip_init=True)
 
 
-@dataclass(frozen=True)
-class OwnAttention:
-    """The student's modules in the blocks of a GPT-2: an `Attention`.
-
-    Attributes:
-        attempt: The attempt. Its process holds the modules.
-        head_dim: The channels of one head.
-        name: The name of the student's class.
-    """
-
-    attempt: LoadedAttempt
-    head_dim: int
-    name: str
-
-    def __call__(self, number: int, x: Tensor) -> Tensor:
-        """Return (B, T, C) from (B, T, C), by the student's module in a block.
-
-        Raises AttemptStopped if the module raises, or if its output has another type or shape, or
-        numbers that are not finite.
-        """
-        at, wide_x = f"in block {number + 1} of GPT-2", widened(x, self.head_dim)
-        output = self.attempt.reply_to(RunBlock(number, wide_x), at).outputs[0]
-        y = output.tensor
-        if y is None:
-            problem = f"{kind_name(output.came)}; a tensor (B, T, C) is asked"
-        elif y.shape != wide_x.shape or y.dtype != x.dtype:
-            problem = f"{dtype_name(y.dtype)} {tuple(y.shape)}; (B, T, C) is asked, "
-            problem += f"{dtype_name(x.dtype)} {tuple(wide_x.shape)}"
-        elif not y.isfinite().all():
-            problem = "NaN or infinite numbers, and GPT-2 can write nothing with these"
-        else:
-            return y[..., : x.shape[-1]]
-        raise AttemptStopped(f"{self.name} returns {problem}, {at}.")
-
-
 @contextmanager
 def own_attention(
     box: Box, limits: Limits, source: Source, exercise: Exercise, model: GPT2
-) -> Iterator[OwnAttention]:
+) -> Iterator[Attention]:
     """Build the student's module for each block of GPT-2, in a process of the box.
+
+    The yielded function calls the module of a block.
 
     Args:
         box: The box.
-        limits: The limits. That on replies is raised to the size that the model needs.
+        limits: The limits. That on replies becomes REPLY_MIB.
         source: The attempt.
         exercise: The exercise.
         model: The GPT-2.
@@ -136,18 +95,38 @@ def own_attention(
             this context. The text has one sentence with the reason and the student's line.
     """
     sizes = model.sizes
-    numbers = sizes.n_layer * sizes.n_positions * (sizes.n_embd + sizes.head_dim)
-    reply_mib = limits.reply_mib + (NEW_TOKENS + 1) * WIDE * numbers // (ALL_REPLIES * MIB)
     try:
-        with own_loaded_attempt(box, replace(limits, reply_mib=reply_mib), source) as attempt:
+        with own_loaded_attempt(box, replace(limits, reply_mib=REPLY_MIB), source) as attempt:
             for number in range(sizes.n_layer):
                 build = block_build(exercise, model, number)
                 reply = attempt.reply_to(InitBlock(build), "while it was built for GPT-2")
                 if problem := misfit(reply, build, source):
                     raise AttemptStopped(problem)
-            yield OwnAttention(attempt, sizes.head_dim, build.target)
+
+            def attention(number: int, x: Tensor) -> Tensor:
+                at, wide_x = f"in block {number + 1} of GPT-2", widened(x, sizes.head_dim)
+                output = attempt.reply_to(RunBlock(number, wide_x), at).outputs[0]
+                if problem := _output_problem(output, wide_x):
+                    raise AttemptStopped(f"{build.target} returns {problem}, {at}.")
+                assert output.tensor is not None
+                return output.tensor[..., : sizes.n_embd]
+
+            yield attention
     except AttemptStopped as stopped:
         raise CourseFault(in_cells(str(stopped), source)) from None
+
+
+def _output_problem(output: Output, x: Tensor) -> str:
+    """Return the fault of a module's output for this input, or ""."""
+    y = output.tensor
+    if y is None:
+        return f"{kind_name(output.came)}; a tensor (B, T, C) is asked"
+    if y.shape != x.shape or y.dtype != x.dtype:
+        actual, expected = (f"{dtype_name(t.dtype)} {tuple(t.shape)}" for t in (y, x))
+        return f"{actual}; (B, T, C) is asked, {expected}"
+    if not y.isfinite().all():
+        return "NaN or infinite numbers, and GPT-2 can write nothing with these"
+    return ""
 
 
 def misfit(reply: Reply, build: Build, source: Source) -> str:

@@ -482,7 +482,7 @@ _SHADES = 40  # how many shades; cells of one shade are one path
 # the most width and height of a table: three stand side by side on a student's page
 _WIDE, _HIGH = 208.0, 264.0
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side
-_WORD = 13.0  # the same if each row and column is a word, whose letters need this height
+_WORD = 13.0  # the same for words: the height of their letters
 _DIGIT, _MARK = 5.5, 10.5  # the widths of a digit of an address, and of the mark behind it
 _ROW = 18.0  # the height of a row of addresses
 _LEFT, _TOP, _BELOW, _RIGHT = 18.0, 18.0, 16.0, 8.0  # the margins around the cells

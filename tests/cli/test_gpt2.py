@@ -72,7 +72,7 @@ def course_with_gpt2(course, files, tmp_path):
 
 
 def fault_of(completed: subprocess.CompletedProcess[str]) -> str:
-    """Return the sentence with which a command ends, after whatever the hub wrote."""
+    """Return the last sentence of a command, without the lines of the hub before it."""
     assert completed.returncode == 2
     return completed.stderr[completed.stderr.index("course: ") :]
 
@@ -210,8 +210,8 @@ def test_plot_draws_all_heads_of_a_block_of_gpt2(course_with_gpt2, student_folde
     page = (student_folder / "plots" / f"{FUSED}.html").read_text(encoding="utf-8")
     panels = re.findall(r'<svg [^>]*aria-label="[^"]*of GPT-2: (head \d+)".*?</svg>', page)
     assert panels == [f"head {number}" for number in range(HEADS)]
-    first = re.search(r"<svg .*?</svg>", page, re.DOTALL)[0]
-    assert re.findall(r"<text [^>]*rotate[^>]*>(\w+)</text>", first) == caption[1:42].split()
+    first_panel = re.search(r"<svg .*?</svg>", page, re.DOTALL)[0]
+    assert re.findall(r"<text [^>]*rotate[^>]*>(\w+)</text>", first_panel) == caption[1:42].split()
 
 
 def test_plot_says_that_an_exercise_has_no_module_for_gpt2(course_with_gpt2):
@@ -237,8 +237,8 @@ class Shell:
     def __init__(self) -> None:
         self.magics = {}
 
-    def register_magic_function(self, magic, kind: str, name: str) -> None:
-        assert kind == "line"
+    def register_magic_function(self, magic, magic_kind: str, name: str) -> None:
+        assert magic_kind == "line"
         self.magics[name] = magic
 
 

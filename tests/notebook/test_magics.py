@@ -104,7 +104,7 @@ def test_check_magic_shows_the_report_with_a_folded_hint(cell_outputs):
         ("hint again", "\nHint 3 of 3: "),
         ("trace", "✗ returns (T): the right shape, other numbers"),
         ("train", "running_mean has no module to train"),
-        ("gpt2", "course: no exercise here has a module that fits GPT-2.\nNext: %course status"),
+        ("gpt2", "course: no exercise here has a module that fits GPT-2. Next: %course status"),
         ("wrong usage", "No such command 'hind'"),
         (
             "unknown",

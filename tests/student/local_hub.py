@@ -1,6 +1,4 @@
-"""A Hugging Face hub on this machine: a real HTTP server with the files of one repository, and its
-cache.
-"""
+"""A Hugging Face hub on this machine: an HTTP server with one repository, and a cache."""
 
 import shutil
 from collections.abc import Iterator

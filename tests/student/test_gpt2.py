@@ -6,7 +6,6 @@ import torch
 from manyheads.box.worker.limits import Limits
 from manyheads.files import CourseFault
 from manyheads.student.gpt2 import own_attention
-from manyheads.student.gpt2_model import GPT2
 from manyheads.student.gpt2_weights import CONFIG, WEIGHTS, read_model, read_sizes
 from manyheads.submission import Source
 from tests.make import REPOSITORY
@@ -24,7 +23,7 @@ def transformers_model():
 
 
 @pytest.fixture(scope="module")
-def model(transformers_model, tmp_path_factory) -> GPT2:
+def model(transformers_model, tmp_path_factory):
     """Return the same model, read from its files."""
     folder = save_files(tmp_path_factory.mktemp("gpt2"), transformers_model)
     return read_model(read_sizes(folder / CONFIG), folder / WEIGHTS)
