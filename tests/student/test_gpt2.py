@@ -2,15 +2,24 @@
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from manyheads.box.worker.limits import Limits
 from manyheads.files import CourseFault
-from manyheads.student.gpt2 import own_attention
-from manyheads.student.gpt2_weights import CONFIG, WEIGHTS, read_model, read_sizes
+from manyheads.student.check_and_keep_result import OwnAttempt
+from manyheads.student.gpt2 import compare_with_own, own_attention
+from manyheads.student.gpt2_weights import (
+    CONFIG,
+    TOKENIZER,
+    WEIGHTS,
+    PublishedGPT2,
+    read_model,
+    read_sizes,
+)
 from manyheads.submission import Source
 from tests.make import REPOSITORY
 from tests.student.gpt2_files import VOCABULARY, random_model, save_files
-from tests.student.real import exercise_of, reference_source
+from tests.student.real import exercise_of, load_real_course, reference_source
 
 IDS = list(range(1, 12))
 FUSED, SDPA = "fused_qkv", "sdpa_equivalence"
@@ -23,10 +32,17 @@ def transformers_model():
 
 
 @pytest.fixture(scope="module")
-def model(transformers_model, tmp_path_factory):
-    """Return the same model, read from its files."""
+def published(transformers_model, tmp_path_factory) -> PublishedGPT2:
+    """Return the same model and a tokenizer, read from their files."""
     folder = save_files(tmp_path_factory.mktemp("gpt2"), transformers_model)
-    return read_model(read_sizes(folder / CONFIG), folder / WEIGHTS)
+    gpt2 = read_model(read_sizes(folder / CONFIG), folder / WEIGHTS)
+    return PublishedGPT2(gpt2, Tokenizer.from_file(str(folder / TOKENIZER)))
+
+
+@pytest.fixture(scope="module")
+def model(published):
+    """Return the same model without the tokenizer."""
+    return published.model
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +186,29 @@ def test_what_does_not_fit_is_one_sentence_with_its_line(logits_with, old, new, 
     message, next_step = str(stopped.value).split("\n")
     assert message.startswith(sentence.format(line))
     assert next_step == "Next: course check"
+
+
+def test_a_line_of_a_notebook_is_named_in_its_cell(box, model):
+    text = reference_source(FUSED).replace("self.qkv", "self.c_attn")
+    class_line, line = (
+        text[: text.index(code)].count("\n") + 1 for code in ("\nclass ", "self.c_attn = ")
+    )
+    source = Source("07_fused_qkv.ipynb", text, cells=(1, class_line))
+    place = f"line {line - class_line + 1} of code cell 2"
+    with pytest.raises(CourseFault, match=f"which is written on {place}"):
+        with own_attention(box, Limits(), source, exercise_of(FUSED), model):
+            pass
+
+
+def test_logits_that_are_not_finite_have_a_sentence(box, published):
+    """Every output of the module is finite, but the sum of two outputs is not."""
+    right_end = "return self.resid_dropout(self.proj(y))"
+    text = reference_source(FUSED).replace(right_end, "return torch.full_like(x, 3e38)")
+    exercise = exercise_of(FUSED)
+    source = Source("07_fused_qkv.py", text)
+    attempt = OwnAttempt(load_real_course(), exercise, source, is_started=True)
+    with pytest.raises(CourseFault) as stopped:
+        compare_with_own(box, attempt, published, "the table")
+    assert str(stopped.value) == (
+        "With your attention, GPT-2's logits are NaN or infinite.\nNext: course check"
+    )
