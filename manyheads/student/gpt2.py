@@ -32,7 +32,7 @@ from ..judge.redact_hidden_inputs import axes_of
 from ..submission import Source
 from ..submission.source import in_cells
 from .check_and_keep_result import OwnAttempt
-from .choose_example_calls import Example
+from .choose_example_calls import Example, weights_by_call
 from .gpt2_model import GPT2, Attention, continue_text
 from .gpt2_weights import PublishedGPT2
 from .loaded_attempt import (
@@ -239,8 +239,12 @@ def gpt2_example(exercise: Exercise, published: PublishedGPT2) -> Example:
 def plot_problem(followed: Followed, source: Source) -> str:
     """Return a sentence that says why the heads in GPT-2 are not drawn or wrong, or ""."""
     for example, traced in followed.traced_examples:
-        if example.heads and isinstance(example.call.subject, Build):
-            raised = traced.reply.raised
-            problem = misfit(traced.reply, example.call.subject, source)
-            return in_cells(exception_sentence(raised, "in GPT-2") if raised else problem, source)
+        if not example.heads or not isinstance(example.call.subject, Build):
+            continue
+        if raised := traced.reply.raised:
+            return in_cells(exception_sentence(raised, "in GPT-2"), source)
+        if problem := misfit(traced.reply, example.call.subject, source):
+            return in_cells(problem, source)
+        if weights_by_call(example, traced)[0] is None:
+            return "Your module shows no table of weights for each head: none is drawn for GPT-2."
     return ""

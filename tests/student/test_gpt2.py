@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from manyheads.box.worker.limits import Limits
 from manyheads.files import CourseFault
 from manyheads.student.check_and_keep_result import OwnAttempt
-from manyheads.student.gpt2 import compare_with_own, own_attention
+from manyheads.student.gpt2 import compare_with_own, gpt2_example, own_attention, plot_problem
 from manyheads.student.gpt2_weights import (
     CONFIG,
     TOKENIZER,
@@ -16,6 +16,7 @@ from manyheads.student.gpt2_weights import (
     read_model,
     read_sizes,
 )
+from manyheads.student.trace import Followed
 from manyheads.submission import Source
 from tests.make import REPOSITORY
 from tests.student.gpt2_files import VOCABULARY, random_model, save_files
@@ -212,3 +213,23 @@ def test_logits_that_are_not_finite_have_a_sentence(box, published):
     assert str(stopped.value) == (
         "With your attention, GPT-2's logits are NaN or infinite.\nNext: course check"
     )
+
+
+@pytest.mark.parametrize(
+    ("style", "sentence"),
+    [
+        pytest.param("einsum", "", id="a table for each head"),
+        pytest.param(
+            "loop_over_queries",
+            "Your module shows no table of weights for each head: none is drawn for GPT-2.",
+            id="a row for each query",
+        ),
+    ],
+)
+def test_plot_says_if_no_weights_can_be_seen(follow_source, published, style, sentence):
+    example = gpt2_example(exercise_of(FUSED), published)
+    text = right_source(style)
+    traced_examples = follow_source(FUSED, text, more_examples=[example])
+    followed = Followed(tuple(traced_examples[-1:]))
+    assert followed.traced_examples[0][0] is example
+    assert plot_problem(followed, Source("07_fused_qkv.py", text)) == sentence
