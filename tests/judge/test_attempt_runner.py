@@ -54,10 +54,12 @@ def load_runner(box):
 
 
 def outcomes_of_batch(runner, functions):
-    """Call functions in one batch. Return the numbers, the exception's name or the End of each.
+    """Call functions of an attempt in one batch.
+
+    Return for each call the numbers of its answer, the name of its exception, or how it ended.
 
     Args:
-        runner: The attempt.
+        runner: The runner of the attempt.
         functions: Names of one letter; the first function gets X, the second 2 * X, and so on.
     """
     questions = [

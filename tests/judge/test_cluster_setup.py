@@ -46,23 +46,42 @@ def test_a_missing_dask_is_reported_with_the_extra_to_install(monkeypatch):
         importlib.import_module("manyheads.judge.dask_cluster")
 
 
-def test_a_worker_with_different_files_refuses_to_grade(tiny_copy, tmp_path):
-    course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
-    setup = RunSetup(plan, Keys(course, plan).of_course(), course.limits.source_kib)
-    (submission,), _ = find_submissions(course, hand_in(tmp_path / "submitted", {"ada": RIGHT}))
-    key = files_key(submission, setup.limit_kib)
+@pytest.fixture
+def setup(tiny_copy):
+    """What the computer that starts the run sends to each worker; a hash of its files is in it."""
+    course = load_course(tiny_copy)
+    plan = GradePlan(b"secret", course=tiny_copy)
+    course_key = Keys(course, plan).of_course()
+    return RunSetup(plan, course_key, course.limits.source_kib)
+
+
+@pytest.fixture
+def worker():
+    """The code that runs on a worker. Here it sees the same files, which tests then change."""
+    return JudgeKeeper()
+
+
+def test_a_worker_refuses_a_submission_that_it_does_not_have(setup, worker, tiny_copy, tmp_path):
+    submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
+    (submission,), _ = find_submissions(load_course(tiny_copy), submitted)
+    submission_key = files_key(submission, setup.limit_kib)
     shutil.rmtree(submission.folder)
-    with pytest.raises(
-        CourseFault, match=r"the files in .*ada/averages .*\. Next: share that folder"
-    ):
-        JudgeKeeper().grade(setup, submission, key)
+    message = r"the files in .*ada/averages .*\. Next: share that folder"
+    with pytest.raises(CourseFault, match=message):
+        worker.grade(setup, submission, submission_key)
+
+
+def test_a_worker_with_another_version_of_the_course_refuses_to_start(setup, worker, tiny_copy):
     add("grader/checks/test_running_mean.py", "\n# changed\n")(tiny_copy)
     message = r"the course, the grader or the package versions differ .* Next: install the same"
     with pytest.raises(CourseFault, match=message):
-        JudgeKeeper().start(setup)
+        worker.start(setup)
+
+
+def test_a_worker_without_the_course_refuses_to_start(setup, worker, tiny_copy):
     shutil.rmtree(tiny_copy)
     with pytest.raises(CourseFault, match=r"there is no course in .*\. Next: share that folder"):
-        JudgeKeeper().start(setup)
+        worker.start(setup)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests import make
 from tests.make import cases
 
 SECRET = b"secret"
-# the result of the first exercise names two misconceptions
-NAMED = Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",))
-DIAGNOSED = make.exercise("mean", score=0, max_score=4, diagnosis=(NAMED,))
+# The result of the first exercise reports one misconception, with another one as its alternative.
+MISCONCEPTION = Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",))
+RESULT_OF_MEAN = make.exercise("mean", score=0, max_score=4, diagnosis=(MISCONCEPTION,))
 ALL = {"mean", "median", "total"}
 FILES = """
 solutions/averages/01_mean.py solutions/averages/02_median.py solutions/sums/01_total.py
@@ -24,7 +24,8 @@ exercises/averages/fingerprints/01_mean.safetensors grader/right/mean/loop.py
 grader/checks/test_median.py grader/checks/test_total.py grader/checks/_sizes.py
 grader/misconceptions/mean.py grader/misconceptions/median.py grader/misconceptions/total.py
 """
-TEXTS = "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n"
+# titles of the misconception that is reported for `mean`, its alternative, and an unreported one
+TEXTS = "no_division: {title: Sum}\nby_two: {title: Half}\nunreported: {title: Other}\n"
 
 
 def row(id_):
@@ -61,17 +62,17 @@ def keys(root, plan=None):
     for exercise in course.exercises:
         folder = root / "submitted" / "ada" / exercise.assignment.id
         key = keys_of_course.of_attempt(Submission("ada", exercise.assignment, folder), exercise)
-        if exercise.id == DIAGNOSED.id:
-            key = keys_of_course.of_result(key, exercise, DIAGNOSED)
+        if exercise.id == RESULT_OF_MEAN.id:
+            key = keys_of_course.of_result(key, exercise, RESULT_OF_MEAN)
         by_exercise[exercise.id] = key
     return by_exercise
 
 
-def changed_keys(root, change, *arguments):
-    """Return the exercises whose keys differ after change(*arguments)."""
+def changed_keys(root, edit):
+    """Return the exercises whose keys differ after an edit of the course in this folder."""
     before = keys(root)
     assert keys(root) == before
-    change(*arguments)
+    edit(root)
     after = keys(root)
     return {id_ for id_ in before if after.get(id_) != before[id_]}
 
@@ -100,57 +101,65 @@ def changed_keys(root, change, *arguments):
 def test_a_changed_file_changes_the_keys_that_depend_on_it(
     course_of_two_assignments, path, changed
 ):
-    def append():
-        (course_of_two_assignments / path).parent.mkdir(exist_ok=True)
-        with (course_of_two_assignments / path).open("a") as file:
-            file.write("# changed\n")
-
-    assert changed_keys(course_of_two_assignments, append) == changed
+    (course_of_two_assignments / path).parent.mkdir(exist_ok=True)
+    append_comment = make.add(path, "# changed\n")
+    assert changed_keys(course_of_two_assignments, append_comment) == changed
 
 
 @cases(
-    "edit, changed",
+    "old, new, changed",
     {
-        "the title of a misconception that is named": ("{title: A} → {title: Z}", {"mean"}),
-        "the title of an alternative": ("{title: B} → {title: Z}", {"mean"}),
-        "the title of another misconception": ("{title: C} → {title: Z}", set()),
-        "a title for this exercise": (
-            "title: B → title: B, overrides: {mean: {title: Z}}",
+        "the title of the misconception reported for mean": ("title: Sum", "title: New", {"mean"}),
+        "the title of its alternative": ("title: Half", "title: New", {"mean"}),
+        "the title of a misconception that is not reported": ("title: Other", "title: New", set()),
+        "another title of the alternative, for mean only": (
+            "title: Half",
+            "title: Half, overrides: {mean: {title: New}}",
             {"mean"},
         ),
-        "a title for another exercise": (
-            "title: B → title: B, overrides: {total: {title: Z}}",
+        "another title of the alternative, for total only": (
+            "title: Half",
+            "title: Half, overrides: {total: {title: New}}",
             set(),
         ),
-        "a new misconception": ("other: → new: {title: D}\nother:", set()),
-        "texts that cannot be read": ("other: {title: C} → other: {", {"mean"}),
-        "the title of the course": ("title: Numbers → title: Other numbers", set()),
-        "title and due date of an assignment": (
-            "title: Averages → title: Other\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
-            set(),
-        ),
-        "the rules for late submissions": (
-            "title: Numbers → title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}",
-            set(),
-        ),
-        "the limits": ("title: Numbers → title: Numbers\nlimits: {seconds_per_call: 1}", ALL),
+        "a new misconception": ("unreported:", "new: {title: New}\nunreported:", set()),
+        "invalid YAML": ("{title: Other}", "{", {"mean"}),
     },
 )
-def test_an_edit_of_the_course_or_its_texts_changes_the_keys_that_depend_on_it(
-    course_of_two_assignments, edit, changed
+def test_an_edit_of_texts_changes_the_keys_of_results_that_show_them(
+    course_of_two_assignments, old, new, changed
 ):
-    old, new = edit.split(" → ")
-    name = "grader/texts.yaml" if old in TEXTS else "course.yaml"
-    assert (
-        changed_keys(
-            course_of_two_assignments, make.edit(name, old, new), course_of_two_assignments
-        )
-        == changed
-    )
+    edit = make.edit("grader/texts.yaml", old, new)
+    assert changed_keys(course_of_two_assignments, edit) == changed
 
 
 @cases(
-    "change, changed",
+    "old, new, changed",
+    {
+        "the title of the course": ("title: Numbers", "title: Other numbers", set()),
+        "the title, the due date and the late penalty of an assignment": (
+            "title: Averages",
+            "title: Other\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}",
+            set(),
+        ),
+        "the late penalty of the course": (
+            "title: Numbers",
+            "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}",
+            set(),
+        ),
+        "the limits": ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", ALL),
+    },
+)
+def test_of_the_courses_settings_only_limits_change_the_keys(
+    course_of_two_assignments, old, new, changed
+):
+    """Titles and late penalties are applied whenever a kept result is shown."""
+    edit = make.edit("course.yaml", old, new)
+    assert changed_keys(course_of_two_assignments, edit) == changed
+
+
+@cases(
+    "change_rows, changed",
     {
         "its hint": (lambda rows: rows[1].update(hint="!"), {"median"}),
         "its title": (lambda rows: rows[1].update(title="!", why="!"), set()),
@@ -162,12 +171,12 @@ def test_an_edit_of_the_course_or_its_texts_changes_the_keys_that_depend_on_it(
     },
 )
 def test_a_row_of_course_yaml_changes_only_the_key_of_its_exercise(
-    course_of_two_assignments, change, changed
+    course_of_two_assignments, change_rows, changed
 ):
-    def edit():
-        data = yaml.safe_load((course_of_two_assignments / "course.yaml").read_text())
-        change(data["assignments"][0]["exercises"])
-        write_file(course_of_two_assignments / "course.yaml", yaml.safe_dump(data))
+    def edit(root):
+        data = yaml.safe_load((root / "course.yaml").read_text())
+        change_rows(data["assignments"][0]["exercises"])
+        write_file(root / "course.yaml", yaml.safe_dump(data))
 
     assert changed_keys(course_of_two_assignments, edit) == changed
 

@@ -168,32 +168,54 @@ class EndsAtSecondCall(Doubling):
         return super()._answer(question)
 
 
-def test_a_check_runs_once_for_each_sequence_of_answers():
-    """If the answers are known, its calls and its outcome are replayed without running it."""
-    runs = []
+def check_of_two_calls(runs):
+    """Return a check that calls f(1), then f with the answer, and appends to `runs` if it runs.
 
-    def asks_twice(attempt):
+    It fails if the second answer is not 4.
+    """
+
+    def function(attempt):
         runs.append(attempt)
-        answer = attempt.call("f", 1).output
-        if attempt.call("f", int(answer)).output != 4:
-            raise AssertionError(f"after {answer:g}")
+        first_answer = attempt.call("f", 1).output
+        second_answer = attempt.call("f", int(first_answer)).output
+        if second_answer != 4:
+            raise AssertionError(f"after {first_answer:g}")
 
-    cache, check = ReplayCache(), check_with_function("asks twice", asks_twice)
-    dead = EndsAtSecondCall(cache)
-    assert evidence_of_checks(check, attempt=dead) == ["AttemptEnded: It died."]
-    runs.clear()
-    attempts = [Doubling(cache, plus) for plus in (0.0, 1.0, 0.0, 1.0)]
+    return check_with_function("asks twice", function)
+
+
+def test_a_check_runs_once_for_each_sequence_of_answers():
+    """If all its answers are known, its calls and its outcome are replayed without running it."""
+    runs = []
+    cache = ReplayCache()
+    check = check_of_two_calls(runs)
+    attempts = [Doubling(cache, plus) for plus in (0.0, 1.0, 0.0, 1.0)]  # f(1) is 2 or 3
     evidence = [evidence_of_checks(check, attempt=attempt) for attempt in attempts]
     assert evidence == [[""], ["AssertionError: after 3"]] * 2
     assert len(runs) == 2
     assert attempts[0].rounds == attempts[2].rounds
     calls = [exchange.call for exchange in attempts[0].transcript]
     assert calls == [exchange.call for exchange in attempts[2].transcript]
+    # f(1) is 2, as for the first attempt, but f(2) is 5
     assert evidence_of_checks(check, attempt=WrongAfterFirstCall(cache)) == [
         "AssertionError: after 2"
     ]
     assert len(runs) == 3
-    assert evidence_of_checks(check, attempt=EndsAtSecondCall(cache)) == ["AttemptEnded: It died."]
+
+
+def test_an_attempt_that_ends_is_neither_replayed_nor_changes_other_replays():
+    """Both attempts return 2 for f(1), but one of them ends before it returns f(2)."""
+    runs = []
+    cache = ReplayCache()
+    check = check_of_two_calls(runs)
+    ended = ["AttemptEnded: It died."]
+    assert evidence_of_checks(check, attempt=EndsAtSecondCall(cache)) == ended
+    assert len(runs) == 1
+    assert evidence_of_checks(check, attempt=Doubling(cache)) == [""]
+    assert len(runs) == 2
+    assert evidence_of_checks(check, attempt=Doubling(cache)) == [""]
+    assert len(runs) == 2
+    assert evidence_of_checks(check, attempt=EndsAtSecondCall(cache)) == ended
 
 
 X = torch.ones(2, dtype=torch.float64)
