@@ -1,8 +1,8 @@
-"""Run a command, and end as it did when everything that it ever started has ended. A script:
-witness.py COMMAND…
+"""Run a command, wait until all processes that it started have ended, and exit with its status.
 
-Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving
-whoever started it.
+This is a script, witness.py COMMAND…, and the functions with which tests start it and look at its
+processes. A process whose parent ends becomes a child of the script, so that no process can hide by
+outliving the process that started it.
 """
 
 import ctypes
@@ -30,28 +30,29 @@ STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")
 
 @dataclass
 class Witnessed:
-    """A command under a witness."""
+    """A running command, started by `start_with_witness`."""
 
     process: subprocess.Popen[bytes]
     mounts: set[str] = field(default_factory=lambda: mounts())
 
     def kin(self) -> list[int]:
-        """Every living process that descends from the command, and the command itself."""
+        """Return the ids of the command and of all running processes that descend from it."""
         return process_and_descendants(self.process.pid)[1:]
 
     def pids_with_text(self, text: str) -> list[int]:
-        """Those with this text in their command line, oldest first."""
+        """Return the ids of those with this text in their command line, oldest first."""
         return pids_with_text(self.kin(), text)
 
     def wait_for(self, condition: Callable[[], object]) -> None:
-        """Wait for a moment of the run."""
+        """Wait until the condition holds, which must be before the command ends."""
         while not condition():
             assert self.process.poll() is None, "it ended before that moment came"
             time.sleep(0.02)
 
     def leftovers(self, seconds: float = PATIENCE) -> list[str]:
-        """Wait until the last process has ended. What is left then: cgroups, mounts, and processes
-        that did not end.
+        """Wait until the last process has ended, and return what is left.
+
+        These are processes that did not end in time, cgroups and mounts.
         """
         judges = {str(pid) for pid in self.kin()}
         with suppress(subprocess.TimeoutExpired):
@@ -67,7 +68,7 @@ class Witnessed:
 
 @contextmanager
 def start_with_witness(command: list[str], log: Path, **options: Any) -> Iterator[Witnessed]:
-    """Start a command under a witness, beside its log; in the end kill what is left."""
+    """Start this script with a command, in the folder of its log; at the end, kill what is left."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     with log.open("wb") as output:
         popen_options = {
@@ -90,13 +91,14 @@ def start_with_witness(command: list[str], log: Path, **options: Any) -> Iterato
 
 
 def pids_with_text(processes: Iterable[int], text: str) -> list[int]:
-    """Those with this text in their command line, oldest first."""
+    """Return the ids of those with this text in their command line, oldest first."""
     return [pid for pid in sorted(processes) if text in command_line(pid)]
 
 
 def loops(processes: Iterable[int]) -> bool:
-    """Whether an attempt among these has computed for half a second: more than anything but an
-    endless loop takes.
+    """Return whether an attempt among these processes has computed for half a second.
+
+    Only an endless loop takes that long.
     """
     zygotes = pids_with_text(processes, "manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
@@ -104,12 +106,12 @@ def loops(processes: Iterable[int]) -> bool:
 
 
 def is_python(pid: int) -> bool:
-    """Whether this is not bubblewrap, whose command line names the same program."""
+    """Return whether this is not bubblewrap, whose command line names the same program."""
     return not command_line(pid).startswith("bwrap")
 
 
 def parent_of(pid: int) -> int:
-    """0 where it has ended."""
+    """Return the id of its parent, 0 if the process has ended."""
     with suppress(OSError):
         state, parent = state_and_parent(pid)
         return 0 if state in "ZX" else parent
@@ -117,7 +119,7 @@ def parent_of(pid: int) -> int:
 
 
 def process_and_descendants(pid: int) -> list[int]:
-    """A process and all that descend from it, each after its parent."""
+    """Return the ids of a process and of all that descend from it, each after its parent."""
     parents = {child: parent for child in pids() if (parent := parent_of(child))}
     process_tree = [pid]
     for above in process_tree:
@@ -140,23 +142,25 @@ def command_line(pid: int) -> str:
 
 
 def cgroups() -> list[Path]:
-    """The cgroups of all boxes on this machine."""
+    """Return the cgroups of all boxes on this machine."""
     return [
         path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")
     ]
 
 
 def mounts() -> set[str]:
-    """The places in this mount namespace where a box would mount its files."""
+    """Return the places in this mount namespace where a box would mount its files."""
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     return {point for point in points if STAGES.fullmatch(point)}
 
 
 def main() -> None:
+    """Run the command of sys.argv, wait for all its processes, and exit with its status."""
+    # from now on, processes that lose their parent become children of this process
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
     status = command.wait()
-    with suppress(ChildProcessError):
+    with suppress(ChildProcessError):  # raised by os.wait when no child is left
         while True:
             os.wait()
     sys.exit(status)

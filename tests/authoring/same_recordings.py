@@ -121,34 +121,41 @@ def _same_pairs(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
     # if rounding decides an answer, it may also decide which pairs are recorded
     if _count_undecided(stored, fresh):
         return True
-    stored_pairs, after = stored.pairs, fresh.pairs
-    if not all(
-        torch.equal(getattr(stored_pairs, name), getattr(after, name))
-        for name in ("first", "second", "probe")
-    ):
-        return False
-    stored_answers, fresh_answers = stored_pairs.answers, after.answers
-    size = torch.maximum(stored_answers.numbers.abs(), fresh_answers.numbers.abs()).amax(1)
-    differ = (stored_answers.structure != fresh_answers.structure) | (
-        (stored_answers.numbers - fresh_answers.numbers).abs().amax(1)
-        > SIXTEEN_BIT_TOLERANCE * size
-    )
+    for name in ("first", "second", "probe"):
+        if not torch.equal(getattr(stored.pairs, name), getattr(fresh.pairs, name)):
+            return False
+    a, b = stored.pairs.answers, fresh.pairs.answers
+    differ = (a.structure != b.structure) | _rows_that_differ(a.numbers, b.numbers)
     return int(differ.sum()) <= MAX_UNDECIDED * len(differ)
 
 
 def _same_sweeps(stored: FaultDictionary, fresh: FaultDictionary) -> bool:
-    if _sweep_heads(stored) != _sweep_heads(fresh):
+    """Return whether both have the same sweeps, apart from rounding to sixteen bits."""
+    if _sweep_headers(stored) != _sweep_headers(fresh):
         return False
-    return all(
-        torch.equal(a.isnan(), b.isnan())
-        and not bool(((a - b).abs() > SIXTEEN_BIT_TOLERANCE * a.abs().amax(1, keepdim=True)).any())
-        for a, b in zip(_sweep_answers(stored), _sweep_answers(fresh), strict=True)
-    )
+    for a, b in zip(_sweep_answers(stored), _sweep_answers(fresh), strict=True):
+        if _rows_that_differ(a, b).any():
+            return False
+    return True
 
 
-def _sweep_heads(dictionary: FaultDictionary) -> list[tuple[object, ...]]:
+def _sweep_headers(dictionary: FaultDictionary) -> list[tuple[object, ...]]:
+    """Return everything in the sweeps except their answers."""
     return [(sweep.id, sweep.calls, sweep.forms, sweep.detected_in) for sweep in dictionary.sweeps]
 
 
 def _sweep_answers(dictionary: FaultDictionary) -> list[Tensor]:
+    """Return the answers of all sweeps to all their calls, each with one row for each number."""
     return [answer for sweep in dictionary.sweeps for answer in sweep.answers]
+
+
+def _rows_that_differ(a: Tensor, b: Tensor) -> Tensor:
+    """Return (N,) bool: the rows of two (N, M) tensors that differ by more than rounding.
+
+    The tolerance is relative to the largest finite number of both rows. NaN equals only NaN.
+    """
+    finite = [tensor.nan_to_num(0.0, 0.0, 0.0).abs() for tensor in (a, b)]
+    largest = torch.maximum(*finite).amax(1, keepdim=True)
+    is_near = (a - b).abs() <= SIXTEEN_BIT_TOLERANCE * largest  # False for NaN
+    is_same = is_near | (a == b) | (a.isnan() & b.isnan())
+    return ~is_same.all(1)

@@ -16,17 +16,17 @@ RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
 @pytest.fixture
-def convertible_files() -> dict[str, bytes]:
+def files_git_may_convert() -> dict[str, bytes]:
     """Return the text files of a class repository, whose line endings git could convert."""
     tiny_files = {name: (TINY / name).read_bytes() for name in (SCRIPT, RECORDING)}
     return add_manifest({**dict(as_they_are("shared")), **tiny_files})
 
 
 @pytest.fixture
-def released_folder(tiny: Course, convertible_files: dict[str, bytes], tmp_path: Path) -> Path:
+def released_folder(tiny: Course, files_git_may_convert: dict[str, bytes], tmp_path: Path) -> Path:
     """Return a folder with the class repository, committed to git."""
     folder = tmp_path / "class"
-    hand_over(tiny, folder, convertible_files)
+    hand_over(tiny, folder, files_git_may_convert)
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "as released")
@@ -41,11 +41,11 @@ def windows_clone(folder: Path) -> Path:
 
 
 def test_a_clone_of_git_for_windows_has_the_released_files(
-    tiny, convertible_files, released_folder
+    tiny, files_git_may_convert, released_folder
 ):
     clone = windows_clone(released_folder)
-    assert content(clone) == convertible_files
-    assert hand_over(tiny, clone, convertible_files) == []
+    assert content(clone) == files_git_may_convert
+    assert hand_over(tiny, clone, files_git_may_convert) == []
     script = clone / "tools" / "find-python"
     assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 0
 
@@ -61,18 +61,18 @@ def test_windows_line_endings_are_not_committed(
 
 
 def test_a_release_replaces_files_that_differ_only_in_line_endings(
-    tiny, convertible_files, tmp_path
+    tiny, files_git_may_convert, tmp_path
 ):
     """Other line endings alone are not a change that somebody made."""
-    hand_over(tiny, tmp_path, convertible_files)
+    hand_over(tiny, tmp_path, files_git_may_convert)
     for name in ("tools/build-venv", SCRIPT):
         path = tmp_path / name
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert sorted(hand_over(tiny, tmp_path, convertible_files)) == [SCRIPT, "tools/build-venv"]
-    assert content(tmp_path) == convertible_files
+    assert sorted(hand_over(tiny, tmp_path, files_git_may_convert)) == [SCRIPT, "tools/build-venv"]
+    assert content(tmp_path) == files_git_may_convert
     (tmp_path / SCRIPT).write_bytes(b"mine = 1\r\n")
     with pytest.raises(CourseFault, match="somebody's work"):
-        hand_over(tiny, tmp_path, convertible_files)
+        hand_over(tiny, tmp_path, files_git_may_convert)
 
 
 def test_git_must_not_convert_files_of_this_repository():

@@ -4,10 +4,12 @@ from dataclasses import replace as with_other
 
 import jupytext
 import pytest
+import torch
 from torch import Tensor
 
 from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
 from manyheads.course import CourseError, load_course
+from manyheads.diagnosis.fault_dictionary import FaultDictionary
 from manyheads.diagnosis.recording_file import load, read
 from manyheads.files import CourseFault
 from manyheads.judge.run_hidden_checks import Catalogue
@@ -63,6 +65,26 @@ def test_a_recording_with_other_numbers_is_another():
     assert differences(scores, with_other(scores, conditions=tuple(unnamed))) == [
         "words and checks"
     ]
+
+
+def test_a_nan_in_a_recording_hides_no_other_difference():
+    stored = read(next(e for e in COURSE.exercises if e.id == "attention_scores").fingerprints)
+    pair_answers = stored.pairs.answers
+    all_nan = with_other(pair_answers, numbers=torch.full_like(pair_answers.numbers, torch.nan))
+    with_nan_pairs = with_other(stored, pairs=with_other(stored.pairs, answers=all_nan))
+    assert differences(stored, with_nan_pairs) == ["pairs"]
+
+    def with_first_row(*row: float) -> FaultDictionary:
+        sweep, *other_sweeps = stored.sweeps
+        numbers = sweep.answers[0].clone()
+        numbers[0] = torch.tensor(row)
+        new_sweep = with_other(sweep, answers=(numbers, *sweep.answers[1:]))
+        return with_other(stored, sweeps=(new_sweep, *other_sweeps))
+
+    first = with_first_row(torch.nan, 1.0, 2.0)
+    assert differences(first, first) == []
+    assert differences(first, with_first_row(torch.nan, 1.0, 3.0)) == ["curves"]
+    assert differences(first, with_first_row(0.0, 1.0, 2.0)) == ["curves"]
 
 
 FILES = [

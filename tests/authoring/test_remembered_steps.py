@@ -127,36 +127,43 @@ MUTANT_OF_ALL = edit(BANK, '"counts_all", "len(x)"', '"counts_all", "(len(x) + 0
 
 
 @cases(
-    "change, changed",
+    "edit_course, changed",
     {
         "one mutant": (MUTANT_OF_ALL, ["counts_all"]),
-        "a mutant less": (edit(BANK, LAST_MUTANT, ""), []),
+        "one mutant removed": (edit(BANK, LAST_MUTANT, ""), []),
         "a right attempt": (add(RIGHT, "A = 1\n"), [RIGHT]),
         "a wrong attempt": (add(WRONG, "A = 1\n"), [WRONG]),
         "the hint of the exercise": (edit("course.yaml", "How many numbers", "How many"), []),
     },
 )
-def test_only_what_has_changed_runs_and_the_file_is_the_same(released, change, changed):
-    change(released)
+def test_a_second_release_runs_only_what_has_changed_and_writes_the_same_dictionary(
+    released, edit_course, changed
+):
+    """The dictionary is the same as that of a release that remembers nothing.
+
+    changed: the paths of the attempts and the ids of the mutants that the edit changes.
+    """
+    edit_course(released)
     with executions() as executed:
-        remembered = release_anew(released)
+        dictionary = release_anew(released)
     codes = attempts(released)
+    # it always runs: the calls that checks make of it are those that are recorded
     reference = code_object_of(namespace_of(exercise_in(released).solution))
     allowed = {reference} | {codes[name] for name in changed}
     for name in changed:
-        allowed |= pairs_with(released, name)
+        allowed |= pairs_with(released, name)  # a pair has the code of both mutants
     assert {*executed} <= allowed
     assert all(codes[name] in executed for name in changed)
-    assert remembered == release_without_memory(released)
+    assert dictionary == release_without_memory(released)
 
 
-def test_mutants_in_another_order_do_not_run_and_the_file_is_the_same(released):
+def test_mutants_in_another_order_do_not_run_and_the_dictionary_is_the_same(released):
     add(BANK, "MUTANTS = MUTANTS[::-1]\n")(released)
     with executions() as executed:
-        remembered = release_anew(released)
+        dictionary = release_anew(released)
     assert attempts(released).keys() >= {"counts_all", RIGHT}
     assert {*executed}.isdisjoint(attempts(released).values())
-    assert remembered == release_without_memory(released)
+    assert dictionary == release_without_memory(released)
 
 
 def test_a_mutant_that_was_like_another_one_runs_when_the_other_is_gone(released):
@@ -171,9 +178,9 @@ def test_a_mutant_that_was_like_another_one_runs_when_the_other_is_gone(released
 def test_another_check_repeats_all(released):
     replace(released / CHECKS, "x = draw(draw.integer(5, 9))", "x = draw(draw.integer(5, 8))")
     with executions() as executed:
-        remembered = release_anew(released)
+        dictionary = release_anew(released)
     assert {*executed} >= {*attempts(released).values()}
-    assert remembered == release_without_memory(released)
+    assert dictionary == release_without_memory(released)
 
 
 def test_other_words_make_no_call(released, monkeypatch):
@@ -181,10 +188,10 @@ def test_other_words_make_no_call(released, monkeypatch):
     replace(released / TEXTS, *words)
     with executions() as executed, monkeypatch.context() as patch:
         patch.setattr(release_exercises, "recorded_file", None)
-        remembered = release_anew(released)
+        dictionary = release_anew(released)
     assert executed == []
-    assert words[1].encode() in remembered
-    assert remembered == release_without_memory(released)
+    assert words[1].encode() in dictionary
+    assert dictionary == release_without_memory(released)
 
 
 def damage(path: Path) -> None:

@@ -30,6 +30,7 @@ from manyheads.result import ProvedLine
 from tests.authoring.conftest import release_course
 from tests.make import REPOSITORY, TINY, add, cases, copy_course, edit, with_last_mean, write
 
+# What `course verify` claims about a course, in the words of its report.
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
@@ -730,9 +731,8 @@ def test_endless_code_is_reported_with_its_line(released_copy, monkeypatch, faul
     assert "then course release running_mean" in str(raised.value)
 
 
-def test_an_endless_cell_breaks_the_claim_about_visible_checks(
-    claim_lines, released_copy, monkeypatch
-):
+def test_a_lessons_own_check_that_never_ends_is_reported(claim_lines, released_copy, monkeypatch):
+    """It breaks the claim about these checks, which the engine calls visible."""
     monkeypatch.setattr(runner, "MAX_SECONDS", 2.0)
     edit(SOLUTION, '    print("running_mean: as the lesson says")\n', ENDLESS_LOOP)(released_copy)
     assert_only_broken(
