@@ -67,15 +67,14 @@ def given_away(exercise: Exercise, source: str, report: object) -> set[str]:
 
     Text that is also in the source of the attempt does not count.
     """
-    hidden, texts = course_and_hidden_lines()[1], list(strings_in(report))
-    normalised_report, normalised_source = (
-        _normalised_text("\n".join(texts)),
-        _normalised_text(source),
-    )
+    _, hidden = course_and_hidden_lines()
+    texts = list(strings_in(report))
+    normalised_report = _normalised_text("\n".join(texts))
+    normalised_source = _normalised_text(source)
     lines = {
         line
-        for form, (line, _) in hidden.items()
-        if form in normalised_report and form not in normalised_source
+        for normalised_line, (line, _) in hidden.items()
+        if normalised_line in normalised_report and normalised_line not in normalised_source
     }
     pairs: set[tuple[str, str]] = set()
     for text in texts:
@@ -91,26 +90,28 @@ def with_solution(exercise: Exercise) -> Exercise:
 
 
 def student_report(course: Course, exercise: Exercise, box: Box) -> list[Any]:
-    """Return what `course check --json`, `course trace` and hints say about the saved attempt.
+    """Return what `course check --json`, `course hint` and `course trace` say about an attempt.
 
-    The third hint is left out: it may nearly give the answer.
+    It is the saved attempt at this exercise. The third hint is left out: it may nearly give the
+    answer.
     """
     attempt = read_own_attempt(course, exercise)
-    source, result = attempt.source, result_with_hint(Checks(course, box), attempt)
+    result = result_with_hint(Checks(course, box), attempt)
     assert result is not None
+    # course check --json
     report: list[Any] = [without_ids(result).model_dump(mode="json")]
+    # course hint, three times
     hints = [next_hint(attempt, result) for _ in range(3)]
     report += [
         [hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")
     ]
-    if not source.text.startswith("mutant = "):
-        trace_result = follow(
-            box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints))
-        )
-        for example, traced in trace_result.traced_examples:
-            call = explain_example(example, traced, source)
-            codes = [getattr(entry, "code", "") for entry in call.entries]
-            report.append([call.returned, call.raised, *codes])
+    # course trace
+    example_calls = examples(exercise, read(exercise.fingerprints))
+    trace = follow(box, course.limits.for_worker(), attempt.source, example_calls)
+    for example, traced in trace.traced_examples:
+        call = explain_example(example, traced, attempt.source)
+        codes = [getattr(entry, "code", "") for entry in call.entries]
+        report.append([call.returned, call.raised, *codes])
     return report
 
 
@@ -122,9 +123,8 @@ def leaks_of_attempts(
     for path in paths:
         source = path.read_text(encoding="utf-8")
         exercise.script.write_text(source, encoding="utf-8")
-        if leak := given_away(
-            with_solution(exercise), source, student_report(course, exercise, box)
-        ):
+        report = student_report(course, exercise, box)
+        if leak := given_away(with_solution(exercise), source, report):
             leaks[f"{exercise.id}/{path.name}"] = leak
     return leaks
 
@@ -138,8 +138,9 @@ def class_copy(tmp_path: Path) -> Course:
 
 
 def test_given_away_detects_solution_lines_and_rows_of_expected_numbers():
-    exercise = course_and_hidden_lines()[0].exercises[0]
-    line = next(line for line, _ in course_and_hidden_lines()[1].values() if len(line) > 40)
+    course, hidden = course_and_hidden_lines()
+    exercise = course.exercises[0]
+    line = next(line for line, _ in hidden.values() if len(line) > 40)
     row = " ".join(next(iter(expected_number_pairs(exercise))))
     for leak in (line, f"expected [{row}]"):
         assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})
@@ -150,12 +151,8 @@ def test_given_away_detects_solution_lines_and_rows_of_expected_numbers():
 def test_reports_on_a_sample_of_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
-            assert (
-                leaks_of_attempts(
-                    class_copy, exercise, with_solution(exercise).wrong_attempts()[:2], box
-                )
-                == {}
-            )
+            paths = with_solution(exercise).wrong_attempts()[:2]
+            assert leaks_of_attempts(class_copy, exercise, paths, box) == {}
 
 
 @pytest.mark.soak
@@ -164,9 +161,5 @@ def test_reports_on_a_sample_of_wrong_attempts_reveal_no_solution(class_copy):
 def test_reports_on_all_wrong_attempts_reveal_no_solution(class_copy):
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
-            assert (
-                leaks_of_attempts(
-                    class_copy, exercise, with_solution(exercise).wrong_attempts(), box
-                )
-                == {}
-            )
+            paths = with_solution(exercise).wrong_attempts()
+            assert leaks_of_attempts(class_copy, exercise, paths, box) == {}

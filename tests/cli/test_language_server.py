@@ -114,7 +114,7 @@ SCRIPT, NOTEBOOK = (
     "exercises/averages/01_running_mean.ipynb",
 )
 WRONG = RIGHT.replace("mean()", "sum()")
-# the line of the mistake; the protocol counts from 0
+# the index of the line with the mistake; the protocol counts lines from 0
 LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)
 
 
@@ -185,21 +185,18 @@ def test_inlay_hints_show_the_shapes_that_lines_compute(editor, student_copy):
     assert (hint["position"], hint["label"]) == ({"line": LINE, "character": len(line)}, "→ (T)")
 
 
-def test_other_files_and_a_script_with_an_edited_notebook_get_no_diagnostics(editor, student_copy):
-    path = student_copy / SCRIPT
-    notes = path.with_name("notes.py")
+def test_files_that_are_no_exercise_get_no_diagnostics_and_no_inlay_hints(editor, student_copy):
+    notes = student_copy / "exercises/averages/notes.py"
     notes.write_text("1 +", encoding="utf-8")
-    item = {"uri": notes.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
-    editor.notify("textDocument/didOpen", {"textDocument": item})
+    document = {"uri": notes.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
+    editor.notify("textDocument/didOpen", {"textDocument": document})
+    # this would fail if the server had published diagnostics of notes.py before those of the stub
+    assert editor.open(student_copy / SCRIPT) == []
+    whole_file = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+    parameters = {"textDocument": {"uri": notes.as_uri()}, "range": whole_file}
+    assert editor.request("textDocument/inlayHint", parameters) == []
+
+
+def test_a_script_gets_no_diagnostics_if_the_student_works_in_the_notebook(editor, student_copy):
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
-    assert editor.open(path) == []  # nothing was published about notes.py before
-    assert (
-        editor.request(
-            "textDocument/inlayHint",
-            {
-                "textDocument": {"uri": notes.as_uri()},
-                "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
-            },
-        )
-        == []
-    )
+    assert editor.open(student_copy / SCRIPT) == []

@@ -121,6 +121,7 @@ def test_status_does_not_import_torch_if_nothing_has_changed(student_copy):
         make.run(sys.executable, "-c", PRINT_TORCH_IMPORTED, "status", cwd=student_copy)
         for _ in range(2)
     ]
+    # the first run checks the attempt, which needs torch; the second reads the kept result
     assert [(completed.returncode, completed.stderr) for completed in runs] == [
         (0, "True\n"),
         (0, "False\n"),

@@ -17,7 +17,7 @@ from manyheads.course import CourseError, load_course
 from tests.make import RIGHT, TINY, WRONG, git, notebook
 
 STEM = "01_running_mean"
-FILE = "exercises/averages/01_running_mean.py"
+STUB_PATH = "exercises/averages/01_running_mean.py"
 SCRIPT, NOTEBOOK, COPY = f"{STEM}.py", f"{STEM}.ipynb", f"{STEM}-Copy1.ipynb"
 BOTH = f"Both {SCRIPT} and {NOTEBOOK} were worked on: the .py counts."
 UNTOUCHED = "is as it was handed out"
@@ -159,17 +159,27 @@ def test_check_does_not_mention_an_irrelevant_copy(run_course, student_copy, scr
     ("name", "old", "new", "change"),
     [
         pytest.param(
-            FILE, "# %% [markdown]", "# %% [markdown]\n# More.", f"{STEM}'s lesson", id="a lesson"
+            STUB_PATH,
+            "# %% [markdown]",
+            "# %% [markdown]\n# More.",
+            f"{STEM}'s lesson",
+            id="a lesson",
         ),
         pytest.param(
-            FILE, "import torch\n", "import torch\nX = 1\n", f"{STEM}'s stub", id="a stub"
+            STUB_PATH,
+            "import torch\n",
+            "import torch\nX = 1\n",
+            f"{STEM}'s stub",
+            id="a stub",
         ),
         pytest.param("NEWS", "", "new", "other files", id="another file"),
     ],
 )
-def test_check_lists_fetched_changes_of_the_class_repository(
+def test_check_lists_changes_that_were_fetched_but_not_merged(
     run_course, student_copy, tmp_path, name, old, new, change
 ):
+    clone = tmp_path / "clone"
+
     def commit():
         git(student_copy, "add", "-A")
         git(student_copy, "commit", "-qm", "class")
@@ -180,7 +190,6 @@ def test_check_lists_fetched_changes_of_the_class_repository(
     git(student_copy, "init", "-q")
     (student_copy / "NEWS").touch()
     commit()
-    clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(student_copy), str(clone))
     write_attempt(clone, SCRIPT, RIGHT)
     assert "newer" not in check()
@@ -201,10 +210,10 @@ def test_check_lists_fetched_changes_of_the_class_repository(
         (".", "1"),
         (".", "1_running_mean.py"),
         (".", "01_running_mean"),
-        (".", FILE),
+        (".", STUB_PATH),
         (".", "exercises/averages/01_running_mean.ipynb"),
         ("exercises/averages", "01_running_mean.py"),
-        ("..", f"tiny/{FILE}"),
+        ("..", f"tiny/{STUB_PATH}"),
         ("..", "01_running_mean.py"),  # as with --course: this folder has no such file
         (".", "exercises/averages/"),
         ("exercises/averages", "."),
