@@ -8,6 +8,7 @@ import ast
 import itertools
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args
@@ -96,18 +97,34 @@ def reply_fields() -> dict[str, list[str]]:
     return fields
 
 
+def filled_fields(tree: ast.Module, fields: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield (class, field) for each field that a call in a module may fill.
+
+    Any function may pass its keywords to a class, as `replace(reply, outputs=...)` does. The class
+    is not visible in such a call, so the keywords count for every class.
+
+    Args:
+        tree: the module.
+        fields: the fields of each class.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            function = node.func.id
+            keywords = [str(keyword.arg) for keyword in node.keywords]
+            if function in fields:
+                positional = fields[function][: len(node.args)]
+                yield from itertools.product([function], positional + keywords)
+            else:
+                yield from itertools.product(fields, keywords)
+
+
 def test_the_worker_fills_every_field_of_a_reply() -> None:
     """Otherwise the field would always have its default value, without an error."""
     fields = reply_fields()
     assert len(fields) > 8  # otherwise the search for classes is broken
     filled = {("Raised", "in_written")}  # the judge sets this field from the source code
-    trees = [ast.parse(path.read_text()) for path in (ENGINE / "box" / "worker").glob("*.py")]
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            name = node.func.id
-            names = fields.get(name, [])[: len(node.args)]
-            names += [str(keyword.arg) for keyword in node.keywords]
-            filled.update(itertools.product([name] if name in fields else fields, names))
+    for path in (ENGINE / "box" / "worker").glob("*.py"):
+        filled.update(filled_fields(ast.parse(path.read_text()), fields))
     expected = {(name, field) for name in fields for field in fields[name]}
     unfilled = [f"{name}.{field}" for name, field in sorted(expected - filled)]
     assert not unfilled, f"no module of the worker fills {', '.join(unfilled)}"

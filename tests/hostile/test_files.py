@@ -229,7 +229,8 @@ def submit_with_mode(mode: int, level: int) -> Submit:
     return submit
 
 
-CLOSED: dict[str, Submit] = {
+# by student, what the student's folder contains; the names say which path has which mode
+UNREADABLE: dict[str, Submit] = {
     "student_000": submit_with_mode(0, 2),
     "student_644": submit_with_mode(0o644, 2),
     "assignment_000": submit_with_mode(0, 1),
@@ -253,20 +254,22 @@ def run_as_ordinary_user(classes):
     def grade_as_ordinary(_: Path) -> Run:
         # other users may not enter pytest's temporary folders
         with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as root:
-            return grade_class(Path(root), among_honest(CLOSED), user=ORDINARY)
+            return grade_class(Path(root), among_honest(UNREADABLE), user=ORDINARY)
 
     return classes.get("files_of_an_ordinary_user", grade_as_ordinary)
 
 
-@pytest.mark.parametrize("name", CLOSED)
-def test_an_unreadable_file_has_no_score_and_the_output_names_a_remedy(run_as_ordinary_user, name):
-    result = json.loads(run_as_ordinary_user.results[name])
+@pytest.mark.parametrize("student", UNREADABLE)
+def test_an_unreadable_file_has_no_score_and_the_output_names_a_remedy(
+    run_as_ordinary_user, student
+):
+    result = json.loads(run_as_ordinary_user.results[student])
     assert result["score"] is None
     assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
     lines = [
         line
         for line in run_as_ordinary_user.text.splitlines()
-        if line.startswith(f"not graded: {name}")
+        if line.startswith(f"not graded: {student}")
     ]
     assert any(
         "may not be read by who runs this. Next: chmod -R u+rwX " in line for line in lines

@@ -155,11 +155,13 @@ def out_of_bounds(bound: object, value: Any) -> list[object]:
     return [{"$": "map", "items": {str(i): item for i in range(too_large)}}]
 
 
-Violation = tuple[Any, Any, object]  # a container, one key, and a forbidden value to put there
+# A container, one of its keys or indices, and a value: after container[key] = value, the message
+# must be refused.
+Violation = tuple[Any, Any, object]
 
 
 def type_violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
-    """Yield values that an annotation forbids, for `holder[key]` and everything inside it."""
+    """Yield the violations of an annotation, for `holder[key]` and everything inside it."""
     value, origin, arguments = holder[key], get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         yield from violations_of_union(set(arguments) - {type(None)}, holder, key)
@@ -180,7 +182,7 @@ def type_violations(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
 
 
 def violations_of_union(members: set[Any], holder: Any, key: Any) -> Iterator[Violation]:
-    """Yield forbidden values for an optional value, or for one of several types."""
+    """Yield the violations for an optional value, or for a value of one of several types."""
     if len(members) == 1:
         yield from type_violations(members.pop(), holder, key)
     else:  # an attribute of a module, which is a number or a text
@@ -188,20 +190,31 @@ def violations_of_union(members: set[Any], holder: Any, key: Any) -> Iterator[Vi
 
 
 def violations_of_mapping(key_hint: Any, item_hint: Any, value: Any) -> Iterator[Violation]:
-    """Yield forbidden keys and items of a mapping."""
-    ((name, item), *_) = value["items"].items()
-    for bad in out_of_bounds(get_args(key_hint)[1], name):
-        yield value, "items", {bad: item}
-    for name in value["items"]:
-        yield from type_violations(item_hint, value["items"], name)
+    """Yield keys out of bounds and forbidden items of a mapping.
+
+    Args:
+        key_hint: the annotation of the keys, Annotated[type, bound].
+        item_hint: the annotation of the items.
+        value: the encoded mapping, {"$": "map", "items": {key: item}}.
+    """
+    items = value["items"]
+    first_key, first_item = next(iter(items.items()))
+    bound = get_args(key_hint)[1]
+    for bad_key in out_of_bounds(bound, first_key):
+        yield value, "items", {bad_key: first_item}
+    for key in items:
+        yield from type_violations(item_hint, items, key)
 
 
 def violations_of_record(hint: Any, holder: Any, key: Any) -> Iterator[Violation]:
-    """Yield forbidden values of a dataclass: unknown or missing fields, and forbidden fields."""
+    """Yield the violations for a dataclass: an unknown field, another type, missing fields, and
+    fields with a forbidden value.
+    """
     value = holder[key]
-    yield from ((holder, key, {**value, **more}) for more in ({"extra": 1}, {"$": "Call"}))
+    yield holder, key, {**value, "extra": 1}
+    yield holder, key, {**value, "$": "Call"}  # the name of the type
     for field in fields(hint):
-        if field.default is field.default_factory is MISSING:
+        if field.default is field.default_factory is MISSING:  # the field is required
             yield holder, key, {name: value[name] for name in value if name != field.name}
     for name, field_hint in get_type_hints(hint, include_extras=True).items():
         if value.get(name) is not None:
@@ -218,10 +231,11 @@ def test_values_that_an_annotation_forbids_are_refused(seed):
     forbidden = list(type_violations(type(seed), root, "body"))
     assert len(forbidden) > 100
     for holder, key, bad in forbidden:
-        value, holder[key] = holder[key], bad
+        valid = holder[key]
+        holder[key] = bad
         with pytest.raises(BadReply):
             read_as(seed, join_payload(header, tensors, root["body"]))
-        holder[key] = value
+        holder[key] = valid
     assert read_as(seed, join_payload(header, tensors, root["body"]))
 
 

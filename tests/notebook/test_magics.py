@@ -144,11 +144,13 @@ def test_magics_do_not_change_the_random_state_of_the_kernel(cell_texts):
     assert float(cell_texts["random"]) == torch.rand((), generator=generator).item()
 
 
-def test_ask_magic_asks_about_the_saved_notebook_and_names_its_cells(cell_texts):
-    questions, answers = cell_texts["ask"], cell_texts["answer"]
+def test_ask_magic_asks_five_questions_that_name_cells_and_marks_the_answers(cell_texts):
+    """One cell runs `%ask`, and the next one `%ask AAAAA`: the answer A to each question."""
+    questions = cell_texts["ask"]
+    answers = cell_texts["answer"]
     assert questions.count("Question ") == 5
     assert " of code cell 1" in questions
-    assert "It is " not in questions  # the right answers are shown only after an answer
+    assert "It is " not in questions  # so begins the right answer, shown only after an answer
     assert answers.count("✓ ") + answers.count("✗ ") == 5
     headings = [re.findall(r"(?m)^Question .*", text) for text in (questions, answers)]
     assert headings[0] == headings[1]

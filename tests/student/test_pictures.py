@@ -20,9 +20,11 @@ from manyheads.student.pictures import (
     drawable,
 )
 from tests import make
+from tests.make import cases
 from tests.student.real import reference_source
 
 INF, NAN = float("inf"), float("nan")
+NO_ADDRESS = -1  # of a number that is not in the input
 WITHOUT_MASK = """
 import torch
 def mask_scores(scores, mask): return scores.masked_fill(~mask, -torch.inf)
@@ -37,48 +39,72 @@ SPLIT = "import torch\ndef split_heads(x, n_head): B, T, C = x.shape; return {bo
 RIGHT_SPLIT = "x.unflatten(-1, (n_head, -1)).transpose(1, 2)"
 
 
-@pytest.mark.parametrize(
-    ("body", "text", "addresses_in_row", "heads_in_row"),
-    [
-        (RIGHT_SPLIT, "head 0: as expected", range(100, 106), [0] * 6),
-        (
-            "x.view(B, n_head, T, -1)",
-            "head 0: 48 of 54 numbers are in the wrong place",
-            range(6, 12),
-            [1] * 6,
-        ),
-        (
-            "x.view(B, T, -1, n_head).permute(0, 3, 1, 2)",
-            "head 0: 45 of 54 numbers are in the wrong place",
-            range(100, 126, 5),
-            [0, 0, 1, 2, 3, 4],
-        ),
-        (
-            f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({RIGHT_SPLIT})",
-            "head 3: 54 of 54 numbers are in the wrong place",
-            range(124, 130),
-            [4] * 6,
-        ),
-        (
-            f"torch.cat([{RIGHT_SPLIT}[:1], {RIGHT_SPLIT}[1:].flip(1)])",
-            "sequence 1, head 0: 54 of 54 numbers are in the wrong place",
-            range(10124, 10130),
-            [4] * 6,
-        ),
-        (f"{RIGHT_SPLIT} * 2", "head 0: 54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
-        (f"{RIGHT_SPLIT} * 1.0000001", "head 0: as expected", range(100, 106), [0] * 6),
-    ],
-)
+def addresses(sequence=0, token=1, channels=range(6)):
+    """Return the addresses of some channels of one token of the input."""
+    return [10_000 * sequence + 100 * token + channel for channel in channels]
+
+
+# row: (body of split_heads, caption, addresses in row 1 of the drawn table, heads of those
+# addresses); the input has 2 sequences, 9 tokens and 5 heads of 6 channels
+SPLITS = {
+    "right": (RIGHT_SPLIT, "head 0: as expected", addresses(), [0] * 6),
+    "no transpose": (
+        "x.view(B, n_head, T, -1)",
+        "head 0: 48 of 54 numbers are in the wrong place",
+        addresses(token=0, channels=range(6, 12)),
+        [1] * 6,
+    ),
+    "channels of a head are not adjacent": (
+        "x.view(B, T, -1, n_head).permute(0, 3, 1, 2)",
+        "head 0: 45 of 54 numbers are in the wrong place",
+        addresses(channels=range(0, 30, 5)),
+        [0, 0, 1, 2, 3, 4],
+    ),
+    "heads 3 and 4 are swapped": (
+        f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({RIGHT_SPLIT})",
+        "head 3: 54 of 54 numbers are in the wrong place",
+        addresses(channels=range(24, 30)),
+        [4] * 6,
+    ),
+    "the heads of sequence 1 are reversed": (
+        f"torch.cat([{RIGHT_SPLIT}[:1], {RIGHT_SPLIT}[1:].flip(1)])",
+        "sequence 1, head 0: 54 of 54 numbers are in the wrong place",
+        addresses(sequence=1, channels=range(24, 30)),
+        [4] * 6,
+    ),
+    "other numbers": (
+        f"{RIGHT_SPLIT} * 2",
+        "head 0: 54 of 54 numbers are not among x's",
+        [NO_ADDRESS] * 6,
+        [NO_ADDRESS] * 6,
+    ),
+    "other numbers by rounding": (
+        f"{RIGHT_SPLIT} * 1.0000001",
+        "head 0: as expected",
+        addresses(),
+        [0] * 6,
+    ),
+}
+
+
+@cases("body, text, addresses_in_row, heads_in_row", SPLITS)
 def test_a_reshape_is_drawn_as_addresses_of_the_input(
     draw, body, text, addresses_in_row, heads_in_row
 ):
-    split, merge = draw("reshape_dance", SPLIT.format(body=body))
+    """The first table with a wrong address is drawn: one head of one sequence."""
+    split, _ = draw("reshape_dance", SPLIT.format(body=body))
     assert split.caption == f"split_heads(x, n_head=5), {text}"
     titles = [panel.title for panel in split.panels]
-    # the expected panel is drawn only if the output differs
-    assert titles == ["expected"] * split.differs + ["yours"]
-    assert split.panels[-1].values[1].tolist() == list(addresses_in_row)
-    assert split.panels[-1].heads[1].tolist() == heads_in_row
+    assert titles == (["expected", "yours"] if split.differs else ["yours"])
+    yours = split.panels[-1]
+    assert yours.values[1].tolist() == addresses_in_row
+    assert yours.heads[1].tolist() == heads_in_row
+
+
+@cases("body", {name: body for name, (body, *_) in SPLITS.items()})
+def test_a_wrong_function_does_not_change_the_picture_of_the_next_one(draw, body):
+    """merge_heads is right, and is drawn with recorded inputs, not with those of split_heads."""
+    _, merge = draw("reshape_dance", SPLIT.format(body=body))
     assert (merge.words, merge.panels[0].title) == ("as expected", "yours, columns 0 to 11 of 30")
 
 

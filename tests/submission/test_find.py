@@ -216,7 +216,7 @@ def test_control_characters_in_reported_names_are_escaped(reasons_by_path):
     assert r"\x1b[2J" in path
 
 
-def test_a_folder_without_submissions_is_an_error_with_a_next_step(tiny, tmp_path):
+def test_no_submissions_or_no_folder_is_an_error_with_a_next_step(tiny, tmp_path):
     with pytest.raises(
         CourseFault,
         match=r"holds no submission .* an assignment of: averages\). Next: course collect",

@@ -24,6 +24,10 @@ from .conftest import DANCE, GOOD, PLACED, Member, tar_bytes, zip_bytes
 MIB = 1024 * 1024
 END_OF_TAR = bytes(1024)
 LIMITS = IntakeLimits(size=MIB, members=500)
+# bytes of a tar header and of a block of a sparse map; `isextended` says that a block follows
+CHECKSUM = slice(148, 156)
+IS_EXTENDED_IN_HEADER = 482
+IS_EXTENDED_IN_BLOCK = 504
 
 
 def header(name: str, member_type: bytes, size: int = 0) -> bytes:
@@ -58,12 +62,12 @@ def sparse_map(numbers: int) -> bytes:
 def old_sparse(blocks: int) -> bytes:
     """Return an empty file in GNU's old sparse format, with this many blocks in its map."""
     start = bytearray(header("04_reshape_dance.py", tarfile.GNUTYPE_SPARSE))
-    start[482] = 1  # more blocks of the map follow
+    start[IS_EXTENDED_IN_HEADER] = 1
     # the checksum is computed as if its own field were blank
-    start[148:156] = b" " * 8
-    start[148:156] = b"%06o\0 " % sum(start)
+    start[CHECKSUM] = b" " * 8
+    start[CHECKSUM] = b"%06o\0 " % sum(start)
     block = bytearray(512)
-    block[504] = 1  # more blocks of the map follow
+    block[IS_EXTENDED_IN_BLOCK] = 1
     return bytes(start) + bytes(block) * blocks + bytes(512)
 
 

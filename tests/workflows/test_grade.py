@@ -385,15 +385,17 @@ FAILED_STEPS: dict[str, tuple[Callable[[School, dict[str, Any]], object], str, s
 }
 
 
-@pytest.mark.parametrize(("set_up", "failed", "says"), FAILED_STEPS.values(), ids=FAILED_STEPS)
-def test_a_failed_setup_step_is_reported_to_the_student(school, set_up, failed, says):
-    event = school.pull_request(6, {SCRIPT: RIGHT})
+@pytest.mark.parametrize(
+    ("set_up", "failed", "in_comment"), FAILED_STEPS.values(), ids=FAILED_STEPS
+)
+def test_a_failed_setup_step_is_reported_to_the_student(school, set_up, failed, in_comment):
+    event = school.pull_request(number=6, changes={SCRIPT: RIGHT})
     set_up(school, event)
     jobs = school.run(event)
     assert_ended(jobs, cpu="failure")
     assert [name for name, outcome in jobs["cpu"].steps.items() if outcome == "failure"] == [failed]
     assert comment(school, 6).startswith("## Not graded\n")
-    assert says in comment(school, 6)
+    assert in_comment in comment(school, 6)
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
 

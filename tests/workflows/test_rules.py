@@ -34,7 +34,7 @@ def read_workflow(name: str) -> str:
     return (WORKFLOWS / name).read_text(encoding="utf-8")
 
 
-def broken_rules(name: str, text: str) -> Iterator[str]:
+def broken_rules(file_name: str, text: str) -> Iterator[str]:
     """Yield a description of each rule that the text of a workflow violates."""
     workflow = load_workflow(text)
     if workflow.get("permissions") != {}:
@@ -42,21 +42,26 @@ def broken_rules(name: str, text: str) -> Iterator[str]:
     for line in text.splitlines():
         if "uses:" in line and not ACTION.fullmatch(line):
             yield f"not pinned: {line.strip()}"
-    for id_, job in workflow["jobs"].items():
-        for problem in job_problems(name, id_, job):
-            yield f"{id_}: {problem}"
+    for job_id, job in workflow["jobs"].items():
+        for problem in job_problems(file_name, job_id, job):
+            yield f"{job_id}: {problem}"
 
 
-def job_problems(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a description of each rule that a job violates."""
-    expected = PERMISSIONS[name].get(id_, {"contents": "read"})
+def job_problems(file_name: str, job_id: str, job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a description of each rule that a job violates.
+
+    file_name: the workflow's file, such as grade.yml.
+    """
+    expected = PERMISSIONS[file_name].get(job_id, {"contents": "read"})
     if job.get("permissions") != expected:
         yield "other rights than it needs"
     if not 1 <= job.get("timeout-minutes", 0) <= 60:
         yield "no timeout"
     if not isinstance(job.get("concurrency"), Mapping):
         yield "no concurrency"
-    if "write" in expected.values() and name != "docs.yml" and "environment" in job:
+    # An environment can hold secrets. That of docs.yml, for GitHub Pages, holds none.
+    may_hold_secrets = "environment" in job and file_name != "docs.yml"
+    if may_hold_secrets and "write" in expected.values():
         yield "it may write and holds secrets"
     for step in job["steps"]:
         yield from step_problems(step)
