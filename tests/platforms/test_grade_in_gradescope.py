@@ -31,8 +31,8 @@ TEST_KEYS = {*"score max_score status name name_format number output output_form
 
 
 @dataclass(frozen=True)
-class Container:
-    """A stand-in for Gradescope's container: its folders and its programs, without a network."""
+class FakeContainer:
+    """A stand-in for Gradescope's container: a temporary folder with its folders and programs."""
 
     root: Path
     programs: Path  # comes before all others on PATH
@@ -95,13 +95,17 @@ class Container:
 
 
 @pytest.fixture(scope="module")
-def built_image() -> Iterator[Container]:
-    """Build the container once, in a folder that every user may enter, such as /autograder."""
+def built_container() -> Iterator[FakeContainer]:
+    """Build the stand-in once: unpack the zip and run setup.sh, in a folder such as /autograder.
+
+    Every user may enter it.
+    """
     root = Path(tempfile.mkdtemp(prefix="autograder-"))
     root.chmod(0o755)
     course = copy_course(TINY, root / "tiny")
+    # it names a student, so it must not be in the zip
     (course / "overrides.yaml").write_text("- {student: zoe, exercise: running_mean, score: 1}\n")
-    container = Container(root / "autograder", root / "programs", root / "autograder.zip")
+    container = FakeContainer(root / "autograder", root / "programs", root / "autograder.zip")
     container.root.mkdir(mode=0o755)
     write_programs(container.programs)
     run(*COURSE, "release", "--gradescope", container.zip, cwd=course).check_returncode()
@@ -134,10 +138,10 @@ def write_programs(folder: Path) -> None:
 
 
 @pytest.fixture
-def container(built_image: Container) -> Container:
+def container(built_container: FakeContainer) -> FakeContainer:
     """Return the container in its initial state, with nothing submitted."""
-    built_image.unpack()
-    return built_image
+    built_container.unpack()
+    return built_container
 
 
 @pytest.fixture
@@ -153,7 +157,7 @@ def is_root() -> None:
         pytest.skip(f"no other user may enter {site}")
 
 
-def test_results_json_follows_the_gradescope_specification(container: Container) -> None:
+def test_results_json_follows_the_gradescope_specification(container: FakeContainer) -> None:
     results, completed = container.grade({SCRIPT: WRONG})
     tests = results["tests"]
     assert (completed.returncode, completed.stderr) == (0, "")
@@ -214,7 +218,7 @@ HAND_INS = {
     ids=HAND_INS,
 )
 def test_each_submitted_file_is_graded_or_reported(
-    container: Container, files: dict[str, bytes], score: float | None, phrases: list[str]
+    container: FakeContainer, files: dict[str, bytes], score: float | None, phrases: list[str]
 ) -> None:
     results, completed = container.grade(files)
     assert results.get("score") == score
@@ -224,29 +228,36 @@ def test_each_submitted_file_is_graded_or_reported(
         assert completed.returncode == 0
 
 
-def test_files_of_another_assignment_are_reported_without_a_score(container: Container) -> None:
+def add_assignment_of_medians(course: Path) -> None:
+    """Add a second assignment, Medians: a copy of the first one under other names."""
+    course_yaml = (course / "course.yaml").read_text()
+    new_names = ("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")
+    renamed = edit_text(course_yaml, *new_names)
+    second_assignment = renamed[renamed.index("  - id: medians") :]
+    (course / "course.yaml").write_text(course_yaml + second_assignment)
+    checks = course / "grader" / "checks" / "test_running_mean.py"
+    renamed_checks = checks.read_text().replace("running_mean", "running_median")
+    checks.with_name("test_running_median.py").write_text(renamed_checks)
+
+
+def test_files_of_another_assignment_are_reported_without_a_score(container: FakeContainer) -> None:
     """Work submitted to the wrong assignment was once scored 0 of 40 without an explanation."""
-    course = container.course / "course.yaml"
-    checks = container.course / "grader" / "checks" / "test_running_mean.py"
-    names = ("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")
-    text = edit_text(course.read_text(), *names)
-    course.write_text(course.read_text() + text[text.index("  - id: medians") :])
-    other_checks = checks.read_text().replace("running_mean", "running_median")
-    checks.with_name("test_running_median.py").write_text(other_checks)
-    sentence = "not graded: 01_running_median.py is of Medians, not of this one"
+    add_assignment_of_medians(container.course)
+    reason = "not graded: 01_running_median.py is of Medians, not of this one"
     results, completed = container.grade(
         {"01_running_median.py": b"def running_median(x):\n    return x\n"}
     )
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
-    assert sentence in results["output"]
+    assert reason in results["output"]
     assert completed.returncode == 1
+    # the file of Medians is still among the submitted files
     results, _ = container.grade({SCRIPT: RIGHT})
     assert results["score"] == 4
-    assert sentence in results["output"]
+    assert reason in results["output"]
 
 
-def test_the_late_penalty_is_applied_only_once(container: Container) -> None:
+def test_the_late_penalty_is_applied_only_once(container: FakeContainer) -> None:
     with_due_date = "id: averages\n    due: 2026-12-01 18:00 -08:00\n"
     replace(container.course / "course.yaml", "id: averages\n", with_due_date)
     add("course.yaml", "\nlate: {per_day: 25%, at_most: 50%}\n")(container.course)
@@ -265,7 +276,7 @@ exec(open({root!r} + "/source/course/solutions/averages/01_running_mean.py").rea
 
 
 @pytest.mark.usefixtures("is_root")
-def test_without_bubblewrap_code_runs_as_a_user_without_access(container: Container) -> None:
+def test_without_bubblewrap_code_runs_as_a_user_without_access(container: FakeContainer) -> None:
     original = (container.root / "run_autograder").read_bytes()
     results, completed = container.grade(
         {SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False
@@ -278,7 +289,7 @@ def test_without_bubblewrap_code_runs_as_a_user_without_access(container: Contai
     assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
 
-def test_a_grader_failure_is_not_blamed_on_the_student(container: Container) -> None:
+def test_a_grader_failure_is_not_blamed_on_the_student(container: FakeContainer) -> None:
     (container.course / "course.yaml").write_text("title: [\n")
     results, completed = container.grade({SCRIPT: RIGHT})
     assert completed.returncode == 2
@@ -289,7 +300,7 @@ def test_a_grader_failure_is_not_blamed_on_the_student(container: Container) -> 
     assert "course.yaml" in completed.stderr
 
 
-def test_no_score_is_reported_if_a_check_itself_crashes(container: Container) -> None:
+def test_no_score_is_reported_if_a_check_itself_crashes(container: FakeContainer) -> None:
     checks = container.course / "grader" / "checks" / "test_running_mean.py"
     replace(checks, "x = draw(draw.integer(5, 9))", "x = 1 / 0")
     results, completed = container.grade({SCRIPT: RIGHT})
@@ -301,8 +312,8 @@ def test_no_score_is_reported_if_a_check_itself_crashes(container: Container) ->
     assert "ZeroDivisionError" in completed.stdout, "Gradescope shows it to instructors only"
 
 
-def test_the_zip_contains_the_grader_but_no_class_data(built_image: Container) -> None:
-    with zipfile.ZipFile(built_image.zip) as archive:
+def test_the_zip_contains_the_grader_but_no_class_data(built_container: FakeContainer) -> None:
+    with zipfile.ZipFile(built_container.zip) as archive:
         names = {*archive.namelist()}
     assert names > {
         "setup.sh",
@@ -312,4 +323,4 @@ def test_the_zip_contains_the_grader_but_no_class_data(built_image: Container) -
     }
     # overrides.yaml names students, and grading needs no notebook
     assert not [name for name in names if "overrides" in name or name.endswith(".ipynb")]
-    assert stat.S_IMODE(built_image.zip.stat().st_mode) == 0o600
+    assert stat.S_IMODE(built_container.zip.stat().st_mode) == 0o600

@@ -39,6 +39,9 @@ pytestmark = pytest.mark.journey
 INBOUND_TIME = "2026-11-23 12:00:00 UTC"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 STUDENT = "wrong_notebook"
+DATA = "averages/data/numbers.csv"
+FIGURE = f"averages/figures/{STEM}.svg"
+OLD_EXERCISE = "averages/02_gone.py"
 DIAGNOSIS = "You divided by the length of x everywhere."
 
 
@@ -158,35 +161,51 @@ def test_a_grader_failure_leaves_no_score_and_fails_the_command(tmp_path, nbgrad
 
 
 @pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
-def test_generate_assignment_releases_the_same_bytes_as_this_repository(
+def test_generate_assignment_releases_the_same_bytes_as_are_committed(
     tmp_path: Path, nbgrader, assignment: str
 ) -> None:
-    """`nbgrader generate_assignment` empties exercises/, and once deleted the recordings there."""
+    """The command empties exercises/. The recordings in it (fingerprints/) were once lost."""
     course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
     log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
-    theirs = make.content(course / "exercises" / assignment)
-    ours = make.content(REPOSITORY / "exercises" / assignment)
-    assert theirs.keys() == ours.keys()
-    assert {"fingerprints", "figures"} <= {path.split("/")[0] for path in ours}
-    assert [path for path in ours if theirs[path] != ours[path]] == []
+    released = make.content(course / "exercises" / assignment)
+    committed = make.content(REPOSITORY / "exercises" / assignment)
+    assert released.keys() == committed.keys()
+    assert {"fingerprints", "figures"} <= {path.split("/")[0] for path in committed}
+    assert [path for path in committed if released[path] != committed[path]] == []
     # In a fresh clone, up-to-date recordings were once made again, which took three minutes.
     assert "recording" not in log
 
 
-def test_generate_assignment_keeps_data_files_and_copies_figures(trap_class_copy, nbgrader):
-    folder, figure = trap_class_copy / "source" / "averages", f"averages/figures/{STEM}.svg"
-    for path in (folder / "data" / "numbers.csv", folder / "02_gone.py"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("mine")
-    (trap_class_copy / "solutions" / figure).parent.mkdir()
-    (trap_class_copy / "solutions" / figure).write_text(SVG)
-    nbgrader(trap_class_copy, "generate_assignment", "averages", "--force")
-    assert (folder / "data" / "numbers.csv").read_text() == "mine"
-    assert not (folder / "02_gone.py").exists(), "this exercise no longer exists"
-    assert (trap_class_copy / "exercises" / figure).read_text() == SVG
+@pytest.fixture(scope="module")
+def class_with_added_files(
+    trap_class: Path, tmp_path_factory: pytest.TempPathFactory, nbgrader
+) -> Path:
+    """Return a class, graded with three added files: data, a figure, and an old exercise."""
+    folder = shutil.copytree(trap_class, tmp_path_factory.mktemp("class") / "own_class")
+    data = folder / "source" / DATA
+    data.parent.mkdir(parents=True)
+    data.write_text("mine")
+    figure = folder / "solutions" / FIGURE
+    figure.parent.mkdir()
+    figure.write_text(SVG)
+    (folder / "source" / OLD_EXERCISE).write_text("mine")
+    nbgrader(folder, "generate_assignment", "averages", "--force")
     for command in ("autograde", "generate_feedback"):
-        nbgrader(trap_class_copy, command, "averages", "--student", STUDENT, "--force")
-    assert (trap_class_copy / "feedback" / STUDENT / figure).read_text() == SVG
+        nbgrader(folder, command, "averages", "--student", STUDENT, "--force")
+    return folder
+
+
+def test_generate_assignment_keeps_data_files(class_with_added_files):
+    assert (class_with_added_files / "source" / DATA).read_text() == "mine"
+
+
+def test_generate_assignment_removes_an_exercise_without_a_solution(class_with_added_files):
+    assert not (class_with_added_files / "source" / OLD_EXERCISE).exists()
+
+
+def test_figures_are_copied_to_the_released_assignment_and_to_the_feedback(class_with_added_files):
+    assert (class_with_added_files / "exercises" / FIGURE).read_text() == SVG
+    assert (class_with_added_files / "feedback" / STUDENT / FIGURE).read_text() == SVG
 
 
 TABLE_QUERIES = {
@@ -380,20 +399,12 @@ def test_the_comment_and_the_page_explain_unusual_submissions(trap_class, studen
     assert says in feedback_text(trap_class, student)
 
 
-def test_the_feedback_page_escapes_html_written_by_students(
-    trap_class: Path,
-) -> None:
-    page, text = (
-        feedback_page(trap_class, "html_in_every_text"),
-        feedback_text(trap_class, "html_in_every_text"),
-    )
-    assert (
-        re.findall(
-            r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page
-        )
-        == []
-    )
-    assert "alert(1)" in text
+def test_the_feedback_page_escapes_html_written_by_students(trap_class: Path) -> None:
+    page = feedback_page(trap_class, "html_in_every_text")
+    active = r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*"""
+    assert re.findall(active, page) == []
+    visible_text = feedback_text(trap_class, "html_in_every_text")
+    assert "alert(1)" in visible_text  # it is shown as text, and not left out
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ from manyheads.platforms.nbgrader_gradebook import (
 from manyheads.report.class_summary import not_graded
 from manyheads.result import Adjustment, Diagnosed, HandedIn, Result
 from tests import make
+from tests.make import cases
 from tests.platforms.nbgrader_class import gradebook_points
 
 pytestmark = pytest.mark.journey
@@ -378,11 +379,17 @@ def test_a_late_penalty_from_a_due_date_set_in_nbgrader_is_kept(write_late_resul
     assert book().find_assignment("averages").duedate == datetime(2026, 3, 1, 8)
 
 
-@pytest.mark.parametrize(
-    ("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)]
+@cases(
+    "column, points",
+    {
+        "infinity": ("manual_score", float("inf")),
+        "more than any cell has": ("extra_credit", 1e308),
+    },
 )
-def test_an_impossible_manual_score_is_an_error(tiny, url, book, column, points):
-    write_to_gradebook(tiny, url, running_mean_result("ada"))
+def test_an_impossible_manual_score_is_an_error_and_nothing_is_written(
+    tiny, url, book, column, points
+):
+    write_to_gradebook(tiny, url, running_mean_result("ada", values=0.0))
     edited_book = book()
     setattr(edited_book.find_grade(*VALUES_CELL, "ada"), column, points)
     edited_book.db.commit()
@@ -392,7 +399,7 @@ def test_an_impossible_manual_score_is_an_error(tiny, url, book, column, points)
     with pytest.raises(CourseFault, match=problem):
         read_gradebook(tiny, url)
     with pytest.raises(CourseFault, match=problem):
-        write_to_gradebook(tiny, url, running_mean_result("ada", 1))
+        write_to_gradebook(tiny, url, running_mean_result("ada", values=1.0))
     assert book().find_grade(*VALUES_CELL, "ada").auto_score == 0
 
 
