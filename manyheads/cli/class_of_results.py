@@ -21,7 +21,7 @@ from ..judge.results_folder import ChangedPoints
 from ..report.class_summary import NOBODY, ClassList, ClassView
 from ..report.report_content import labels_of
 from ..result import Result
-from ..submission.roster_and_times import read_roster
+from ..submission.roster_and_times import Student, read_roster
 from .options import assignment_of
 
 
@@ -57,6 +57,15 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
     if option is None and course is not None and course.file.roster:
         return course.root / course.file.roster
     return None if option == Path("none") else option
+
+
+def students_on_roster(course: Course | None, option: Path | None) -> tuple[Student, ...]:
+    """Return the students on the roster that `roster_of` finds, or () if there is none.
+
+    Raises CourseFault if it cannot be read.
+    """
+    path = roster_of(course, option)
+    return () if path is None else read_roster(path).students
 
 
 def class_list(course: Course | None, option: Path | None, names: Iterable[str]) -> ClassList:
@@ -128,7 +137,7 @@ def class_of(
     members = class_list(course, roster, (result.student for result in results))
     results = _by_roster(results, members)
     if course is not None and not is_decided:
-        decisions = Decisions.of_course(course)
+        decisions = Decisions.of_course(course, members.roster.students)
         counted = [final(result, decisions) for result in results]
         names = {*members.by_name, *(result.student for result in results)}
         if problems := decisions.of_nobody(names, {result.assignment for result in results}):

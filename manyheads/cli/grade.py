@@ -132,8 +132,8 @@ def grade(
     selected = exercises_named(loaded, exercise_names, assignment) if exercise_names else ()
     chosen = tuple(selected_exercise.id for selected_exercise in selected)
     work = to_grade(loaded, submitted, assignments, chosen, student)
-    decisions = Decisions.of_course(loaded)
     members = class_list(loaded, roster, [s.student for s in work.submissions])
+    decisions = Decisions.of_course(loaded, members.roster.students)
     secret = course_secret(loaded.root)
     run_seed = _seed(out, assignments, chosen, seed)
     plan = GradePlan(

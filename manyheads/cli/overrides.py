@@ -13,33 +13,40 @@ from ..course.course_yaml_schema import shown_moment
 from ..course.final_scores import NAME, Decision, Decisions
 from ..report.report_content import Labels, labels_of
 from ..result import students_in
-from ..submission.roster_and_times import read_roster
-from .class_of_results import roster_of
+from ..submission.roster_and_times import Student
+from .class_of_results import students_on_roster
 from .options import (
     RESULTS,
     AssignmentOption,
     CourseOption,
+    RosterOption,
     assignment_of,
     instructors_course_of,
     open_console,
 )
 
 
-def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
-    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong
-    with them.
+def overrides(
+    roster: RosterOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Show the due dates, the late policy, every row of overrides.yaml and what holds for each
+    student, and say what is wrong with the rows.
 
     They are applied by grade, report, export, feedback and the gradebook alike. A row is one
-    decision, a `score`, a `due` or `excused: true`: `- {student: ada, exercise:
-    running_mean, score: 4, by: Dr. X, comment: A right idea.}`
+    decision, a `score`, a `due`, an `extra` time or `excused: true`, about a `student` or several,
+    a `group` or a `section`: `- {student: ada, exercise: running_mean, score: 4, by: Dr. X,
+    comment: A right idea.}`
 
     Example: `course overrides`
     """
     loaded = instructors_course_of(course, "overrides")
     console = open_console()
-    students = known_students(loaded)
+    members = students_on_roster(loaded, roster)
+    students = known_students(loaded, members)
     assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
-    decisions = Decisions.of_course(loaded)
+    decisions = Decisions.of_course(loaded, members)
     labels = labels_of(loaded)
     for course_assignment in assignments:
         due_text = "no due date"
@@ -56,68 +63,92 @@ def overrides(assignment: AssignmentOption = None, course: CourseOption = None) 
     console.print(
         _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
     )
+    if any(row.students for row in rows):
+        console.say("What holds for each student:")
+        console.print(_students_table(rows, decisions, labels))
     if rows and not students:
         not_compared = (
             "Whether these students exist is not known here, without a roster, submitted/ or "
             f"{RESULTS}/. Next: `roster: FILE` in course.yaml"
         )
         console.say(not_compared, style="yellow")
-    unknown = decisions.of_nobody(students, ids, groups_of(loaded)) if students else []
+    unknown = decisions.of_nobody(students, ids, groups_of(members)) if students else []
     console.say(*(f"course: {sentence}" for sentence in unknown), style="red")
     if unknown:
         raise Exit(2)
 
 
+def _table(*names: str) -> Table:
+    columns = [Column(name, overflow="fold") for name in names]
+    return Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+
+
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
-    columns = [
-        Column(name, overflow="fold")
-        for name in ("line", "student", "of", "decision", "by", "comment")
-    ]
-    table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = _table("line", "student", "of", "decision", "by", "comment")
     for row in rows:
         override = row.override
-        subject = (
-            labels.exercise(override.exercise)
-            if override.exercise
-            else labels.assignment(row.assignment)
-        )
-        detail = f" {override.score:g}" if override.score is not None else ""
-        detail += f" {shown_moment(row.due_date, zone)}" if row.due_date else ""
-        student = override.student or f"who answers {override.answers}"
+        decision = _decision(row)
+        if row.due_date:
+            decision += f" {shown_moment(row.due_date, zone)}"
+        subject = _subject(row, labels)
+        cells = (row.line, override.subject, subject, decision, override.by, override.comment)
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def _subject(row: Decision, labels: Labels) -> str:
+    """Return the title of the exercise or assignment that a row is about."""
+    exercise = row.override.exercise
+    return labels.exercise(exercise) if exercise else labels.assignment(row.assignment)
+
+
+def _decision(row: Decision) -> str:
+    """Return for example "score 4"."""
+    override = row.override
+    detail = f" {override.score:g}" if override.score is not None else ""
+    return f"{override.decision}{detail} {override.extra or ''}".rstrip()
+
+
+def _students_table(rows: Sequence[Decision], decisions: Decisions, labels: Labels) -> Table:
+    """Return what holds for each student of these rows, with the lines that say so."""
+    table = _table("student", "assignment", "due", "other", "by line", "in place of")
+    pairs = {(student, row.assignment) for row in rows for student in row.students}
+    for student, assignment in sorted(pairs):
+        all_rows = [row for row in rows if student in row.students and row.assignment == assignment]
+        valid_rows = decisions.rows_for(student, assignment)
+        due_text = ""
+        other_texts = list[str]()
+        for row in valid_rows:
+            if row.due_date is None:
+                other_texts.append(f"{_decision(row)}: {_subject(row, labels)}")
+            elif row.due_date > decisions.dates[assignment].due_date:
+                due_text = shown_moment(row.due_date, decisions.zone)
         cells = (
-            row.location.rpartition(":")[2],
             student,
-            subject,
-            override.decision + detail,
-            override.by,
-            override.comment,
+            labels.assignment(assignment),
+            due_text,
+            ", ".join(other_texts),
+            ", ".join(row.line for row in valid_rows),
+            ", ".join(row.line for row in all_rows if row not in valid_rows),
         )
         table.add_row(*map(escape, cells))
     return table
 
 
-def known_students(course: Course) -> set[str]:
-    """Return all students on the roster, in submitted/ or in results/ of the course.
-
-    The roster is the file that course.yaml names. Raises CourseFault if it cannot be read.
-    """
-    path = roster_of(course, None)
+def known_students(course: Course, members: Sequence[Student]) -> set[str]:
+    """Return all students on the roster, in submitted/ or in results/ of the course."""
     submitted = course.root / "submitted"
-    names = {*students_in(course.root / RESULTS)}
-    if path is not None:
-        names.update(student.id for student in read_roster(path).students)
+    names = {*students_in(course.root / RESULTS), *(student.id for student in members)}
     if submitted.is_dir():
         names.update(folder.name for folder in submitted.iterdir() if folder.is_dir())
     return names
 
 
-def groups_of(course: Course) -> dict[str, list[str]]:
-    """Return the members of each group on the roster of course.yaml.
+def groups_of(students: Sequence[Student]) -> dict[str, list[str]]:
+    """Return the members of each group on the roster.
 
-    A group with the name of a student is left out. Raises CourseFault if the roster cannot be read.
+    A group with the name of a student is left out.
     """
-    path = roster_of(course, None)
-    students = read_roster(path).students if path is not None else ()
     groups: dict[str, list[str]] = {}
     for student in students:
         if student.group:

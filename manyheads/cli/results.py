@@ -31,7 +31,7 @@ from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from ..submission.intake_journal import read_journal
-from .class_of_results import class_of, course_near, gradebooks
+from .class_of_results import class_of, course_near, gradebooks, students_on_roster
 from .class_sentences import print_class_state, print_not_graded
 from .options import (
     RESULTS,
@@ -199,9 +199,11 @@ def export(
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    graded = (
-        read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
-    )
+    if gradebook is None:
+        graded = read_results(results)
+    else:
+        members = students_on_roster(near, roster)
+        graded = gradebooks().read_gradebook(near, gradebook, members)
     view = class_of(
         graded,
         near,

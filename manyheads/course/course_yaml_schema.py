@@ -157,6 +157,17 @@ def duration(text: str) -> timedelta:
     return int(number) * next(length for name, length in _UNITS.items() if name[0] == unit[0])
 
 
+def later_by(extra: timedelta, when: datetime, zone: str = "") -> datetime:
+    """Return the moment in UTC that is this much later.
+
+    Whole days are counted by the clock of the zone, so a day in which clocks change is one day.
+    """
+    days = timedelta(extra.days)
+    local = when.astimezone(zone_named(zone) or UTC) + days
+    # If clocks skip the time, or show it twice, the later moment is meant.
+    return max(local.replace(fold=fold).astimezone(UTC) for fold in (0, 1)) + (extra - days)
+
+
 def shown_duration(lasted: timedelta) -> str:
     """Return a text such as "1 day 6 hours", with the two largest units that are not zero.
 

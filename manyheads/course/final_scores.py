@@ -9,31 +9,34 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
 
 from ..files import CourseFault
 from ..printable_text import visible_line
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
-from . import Course
+from . import Assignment, Course
 from .course_yaml_schema import (
+    Duration,
     FileModel,
     Identifier,
     LatePolicy,
     Moment,
     Words,
     duration,
+    later_by,
     moment,
     shown_duration,
     shown_moment,
     zone_named,
 )
-from .model import UnknownAssignment, assignment_named, line_of, read_model, unknown
+from .model import UnknownAssignment, assignment_named, line_of, nearest_or_all, read_model, unknown
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
-KINDS = ("score", "due", "excused")
+KINDS = ("score", "due", "excused", "extra")
+DATES = ("due", "extra")  # the decisions that give more time, and change no points
 Points = float | None  # None if an exercise is not graded
 SHARE = "its share of the total"
 # without characters that could change the display of a page or a terminal
@@ -43,11 +46,19 @@ EXCUSED = "excused: counts for nothing"
 
 
 class Override(FileModel):
-    """One decision about a student: a score, a due date or an excuse; or a comment for all who made
-    the same mistake.
+    """One decision about students: a score, a due date, more time or an excuse; or a comment for
+    all who made the same mistake.
     """
 
-    student: Words | None = Field(None, description="the name of the student's folder")
+    student: Words | tuple[Words, ...] | None = Field(
+        None, description="the name of the student's folder, or a list of such names"
+    )
+    section: Words | None = Field(
+        None, description="in place of a student: all of this section of the roster"
+    )
+    group: Words | None = Field(
+        None, description="in place of a student: all of this group of the roster"
+    )
     answers: Words | None = Field(
         None, description="in place of a student: the class page has it of a mistake"
     )
@@ -59,6 +70,13 @@ class Override(FileModel):
         None, ge=0, description="in place of what the exercise or the assignment has earned"
     )
     due: Moment | None = Field(None, description="the student's own due date")
+    extra: Duration | None = Field(
+        None,
+        description=(
+            "more time from the due date of the class, such as 2 days: for every assignment with "
+            "a due date, or for the one that is named"
+        ),
+    )
     excused: Literal[True] | None = Field(
         None, description="counts for nothing, neither points nor points possible"
     )
@@ -72,25 +90,44 @@ class Override(FileModel):
             (field_name for field_name in KINDS if getattr(self, field_name) is not None), "comment"
         )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in `student`."""
+        return (self.student,) if isinstance(self.student, str) else self.student or ()
+
+    @property
+    def subject(self) -> str:
+        """The students in words, such as "ada", "ada, bela" or "section A"."""
+        if self.answers:
+            return f"who answers {self.answers}"
+        unit = f"group {self.group}" if self.group else f"section {self.section}"
+        return ", ".join(self.names) or unit
+
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
-        """Check that the row is a comment for a digest, or one decision about a student."""
+        """Check that the row is a comment for a digest, or one decision about students."""
         decisions = [field_name for field_name in KINDS if getattr(self, field_name) is not None]
-        if self.answers and (self.student or decisions or not (self.exercise and self.comment)):
+        subjects = [*filter(None, (self.student, self.group, self.section))]
+        if self.answers and (subjects or decisions or not (self.exercise and self.comment)):
             raise ValueError(
                 "a row with answers has an exercise and a comment, and no student and no decision"
             )
-        if not (self.answers or self.student):
-            raise ValueError("a row names a student")
-        if self.student and len(decisions) != 1:
+        if not self.answers and len(subjects) != 1:
+            raise ValueError("a row names a student or a list, a group or a section: one of them")
+        if subjects and len(decisions) != 1:
             raise ValueError(
                 f"a row has one of {', '.join(KINDS)}; this one has"
                 f" {' and '.join(decisions) or 'none'}"
             )
-        if self.due is not None and self.exercise:
+        if decisions and decisions[0] in DATES and self.exercise:
             raise ValueError(
-                "due is of all exercises: name the assignment in place of the exercise"
+                f"{decisions[0]} is of all exercises: name the assignment in place of the exercise"
             )
+        repeated = [name for name in self.names if self.names.count(name) > 1]
+        if repeated:
+            raise ValueError(f"{repeated[0]!a} is in the list twice")
+        if self.extra is not None and not duration(self.extra):
+            raise ValueError("extra should be more than 0")
         return self
 
 
@@ -178,15 +215,56 @@ def dates_of(course: Course) -> dict[str, Dates]:
     }
 
 
+class Member(Protocol):
+    """A student on the roster."""
+
+    @property
+    def id(self) -> str:
+        """The name of the student's folder."""
+
+    @property
+    def section(self) -> str:
+        """The name of the section, or ""."""
+
+    @property
+    def group(self) -> str:
+        """The name of the group, or ""."""
+
+
 class Decision(NamedTuple):
-    """A row of overrides.yaml that fits the course."""
+    """A row of overrides.yaml that fits the course, for one assignment."""
 
     override: Override
     location: str  # the file and the line
     assignment: str
     exercises: tuple[str, ...]  # the ids of the exercises that the row is about
     max_score: float  # the points of these exercises
-    due_date: datetime | None = None  # the student's own due date
+    due_date: datetime | None  # the students' own due date
+    students: frozenset[str]
+
+    @property
+    def line(self) -> str:
+        """The number of its line."""
+        return self.location.rpartition(":")[2]
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """The kind of decision, and the exercise. One row for each key holds for a student."""
+        return self.override.decision, self.override.exercise
+
+    @property
+    def rank(self) -> tuple[bool, ...]:
+        """The smallest rank has precedence: a student, a list, a group, a section.
+
+        An `extra` for every assignment comes after other rows of its form.
+        """
+        override = self.override
+        return (
+            override.section is not None,
+            override.group is not None,
+            not isinstance(override.student, str),
+            override.extra is not None and override.assignment is None,
+        )
 
 
 @dataclass(frozen=True)
@@ -198,16 +276,20 @@ class Decisions:
     rows: tuple[Decision, ...] = ()
 
     @classmethod
-    def of_course(cls, course: Course) -> Decisions:
+    def of_course(cls, course: Course, members: Sequence[Member] = ()) -> Decisions:
         """Return the due dates of a course, and the rows of its overrides.yaml if there is one.
 
+        Args:
+            course: the course.
+            members: the students on the roster, for rows about a section or a group.
+
         Raises:
-            CourseFault: the file cannot be read, a row does not fit the course, or two rows decide
-                the same, so that one would have no effect.
+            CourseFault: the file cannot be read, a row does not fit the course or the roster, or
+                two rows decide the same, so that one would have no effect.
         """
         path = course.root / NAME
         rows = list[Decision]()
-        indices = dict[tuple[str | None, ...], int]()
+        first_decisions = dict[object, Decision]()
         try:
             overrides, tree = read_model(path, OverridesFile, "course overrides")
         except FileNotFoundError:
@@ -217,15 +299,9 @@ class Decisions:
         for i, row in enumerate(overrides.root):
             location = f"{path}:{line_of(tree, (i,))}"
             try:
-                rows.append(_decision_of_row(course, location, row))
-                first_index = indices.setdefault(
-                    (row.decision, row.student or row.answers, rows[-1].assignment, row.exercise), i
-                )
-                if first_index != i:
-                    raise ValueError(
-                        f"a second {row.decision} of the same; the first is in line "
-                        f"{line_of(tree, (first_index,))}"
-                    )
+                for decision in _decisions_of_row(course, location, row, members):
+                    _refuse_second(decision, first_decisions)
+                    rows.append(decision)
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
                 raise CourseFault(f"{location}: {error}{end} {NEXT}") from None
@@ -234,7 +310,10 @@ class Decisions:
     def rows_for(
         self, student: str, assignment: str, answers: Collection[str] = ()
     ) -> list[Decision]:
-        """Return the rows about this student's submission, in the order of the file.
+        """Return the rows that hold for this student's submission, in the order of the file.
+
+        If several rows decide the same, the row with the smallest rank holds. If a `due` and an
+        `extra` hold, the row with the later date counts.
 
         Args:
             student: the student's name.
@@ -242,12 +321,17 @@ class Decisions:
             answers: the digests of the wrong replies of its attempts. A row with such a digest is
                 about all attempts with the same wrong replies.
         """
-        rows = (row for row in self.rows if row.assignment == assignment)
-        return [
+        rows = [
             row
-            for row in rows
-            if row.override.student == student or row.override.answers in answers
+            for row in self.rows
+            if row.assignment == assignment
+            and (student in row.students or row.override.answers in answers)
         ]
+        by_rank = sorted(rows, key=lambda row: row.rank, reverse=True)
+        valid_rows = {row.key: row for row in by_rank}
+        rows = [row for row in rows if row.override.answers or row is valid_rows[row.key]]
+        latest = max((row.due_date for row in rows if row.due_date), default=None)
+        return [row for row in rows if row.due_date in (None, latest)]
 
     def of_nobody(
         self,
@@ -271,35 +355,102 @@ class Decisions:
             "FILE` of course.yaml"
         )
         for row in (row for row in self.rows if row.assignment in assignments):
-            student = row.override.student
-            if student is not None and student in groups:
-                sentences.append(
-                    f"{row.location}: {student!a} is a group, with {' and '.join(groups[student])}."
-                    " Next: a row for each member in place of that line"
-                )
-            elif student and student not in names:
-                near = get_close_matches(student, list(names), 1)
-                suggestion = f" (is {near[0]!a} meant?)" if near else ""
-                sentences.append(
-                    f"{row.location}: there is no student {student!a}{suggestion}. {next_step}"
-                )
-        return sentences
+            for student in row.override.names:
+                if student in groups:
+                    sentences.append(
+                        f"{row.location}: {student!a} is a group, with "
+                        f"{' and '.join(groups[student])}. Next: a row for each member in place of "
+                        "that line"
+                    )
+                elif student not in names:
+                    near = get_close_matches(student, list(names), 1)
+                    suggestion = f" (is {near[0]!a} meant?)" if near else ""
+                    sentences.append(
+                        f"{row.location}: there is no student {student!a}{suggestion}. {next_step}"
+                    )
+        return list(dict.fromkeys(sentences))
 
 
-def _decision_of_row(course: Course, location: str, override: Override) -> Decision:
-    """Return the decision of a row. Raises ValueError or UnknownAssignment if it does not fit.
+def _students_of(override: Override, location: str, members: Sequence[Member]) -> frozenset[str]:
+    """Return the names of the students of a row. Case does not count.
+
+    Raises CourseFault if it needs a roster, and ValueError if the roster has no such section or
+    group.
+    """
+    column = "group" if override.group else "section"
+    wanted_name = override.group or override.section
+    if not wanted_name:
+        return frozenset(override.names)
+    names = {name.casefold(): name for member in members if (name := getattr(member, column))}
+    if not names:
+        raise CourseFault(
+            f"{location}: {override.subject} needs a roster with a column `{column}`. Next: "
+            "`roster: FILE` in course.yaml, or --roster FILE"
+        )
+    folded_name = wanted_name.casefold()
+    if folded_name not in names:
+        raise ValueError(
+            f"there is no {column} {wanted_name!a} on the roster; "
+            f"{nearest_or_all(folded_name, names)}"
+        )
+    return frozenset(
+        member.id for member in members if getattr(member, column).casefold() == folded_name
+    )
+
+
+def _refuse_second(decision: Decision, first_decisions: dict[object, Decision]) -> None:
+    """Raise ValueError if an earlier row of the same rank decides the same for a student.
+
+    Args:
+        decision: the row.
+        first_decisions: the earlier rows. This one is added.
+    """
+    override = decision.override
+    for name in sorted(decision.students) or [override.answers or ""]:
+        key = (name, decision.assignment, decision.key, decision.rank)
+        first_decision = first_decisions.setdefault(key, decision)
+        if first_decision is not decision:
+            student = f" for {name!a}" if isinstance(override.student, tuple) else ""
+            raise ValueError(
+                f"a second {override.decision} of the same{student}; the first is in line "
+                f"{first_decision.line}"
+            )
+
+
+def _decisions_of_row(
+    course: Course, location: str, override: Override, members: Sequence[Member]
+) -> list[Decision]:
+    """Return the decision of a row, once for each assignment that it is about.
+
+    Raises CourseFault or ValueError if it does not fit.
 
     Args:
         course: the course.
         location: the file and the line of the row.
         override: the row.
+        members: the students on the roster.
     """
+    assignments: list[str | None] = [override.assignment]
+    if override.extra and not override.assignment:
+        assignments = [entry.id for entry in course.assignments if entry.row.due is not None]
+    if not assignments:
+        raise ValueError("no assignment has a due date to extend: give one `due` in course.yaml")
+    students = _students_of(override, location, members)
+    return [_decision(course, location, override, id_, students) for id_ in assignments]
+
+
+def _decision(
+    course: Course,
+    location: str,
+    override: Override,
+    assignment_id: str | None,
+    students: frozenset[str],
+) -> Decision:
+    """Return the decision of a row for one assignment, as `_decisions_of_row` explains."""
     exercise_id = override.exercise
     by_its_exercise = override.exercise and not override.assignment
     among = (
-        course.exercises
-        if by_its_exercise
-        else assignment_named(course, override.assignment).exercises
+        course.exercises if by_its_exercise else assignment_named(course, assignment_id).exercises
     )
     exercises = [exercise for exercise in among if exercise_id in (None, exercise.id)]
     if not exercises:
@@ -311,22 +462,29 @@ def _decision_of_row(course: Course, location: str, override: Override) -> Decis
             f"score {override.score:g} is more than the {max_score:g} points of "
             f"{exercise_id or assignment.id}"
         )
-    if override.due is not None and assignment.row.due is None:
+    ids = tuple(exercise.id for exercise in exercises)
+    due_date = _due_date(course, assignment, override)
+    return Decision(override, location, assignment.id, ids, max_score, due_date, students)
+
+
+def _due_date(course: Course, assignment: Assignment, override: Override) -> datetime | None:
+    """Return the due date that a row gives, or None. Raises ValueError if it gives no more time."""
+    if override.decision not in DATES:
+        return None
+    if assignment.row.due is None:
         raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
     zone = course.file.time_zone or ""
-    due_date = None if override.due is None else moment(override.due, zone)
-    if (
-        due_date is not None
-        and assignment.row.due is not None
-        and due_date < (for_all := moment(assignment.row.due, zone))
-    ):
+    for_all = moment(assignment.row.due, zone)
+    if override.extra is not None:
+        return later_by(duration(override.extra), for_all, zone)
+    due_date = moment(override.due or "", zone)
+    if due_date < for_all:
         problem = (
             f"{shown_moment(due_date, zone)} is before the due date of {assignment.id}, "
             f"{shown_moment(for_all, zone)}"
         )
         raise ValueError(f"{problem}: a student's own date gives more time, and takes none")
-    ids = tuple(exercise.id for exercise in exercises)
-    return Decision(override, location, assignment.id, ids, max_score, due_date)
+    return due_date
 
 
 def final(result: Result, decisions: Decisions) -> Result:
@@ -346,18 +504,21 @@ def final(result: Result, decisions: Decisions) -> Result:
     total_rows = {row.override.decision: row for row in rows if not row.override.exercise}
     late = None
     handed_in = result.handed_in
-    due_date = total_rows["due"].due_date if "due" in total_rows else None
-    until = f"extension until {shown_moment(due_date, decisions.zone)}" if due_date else ""
-    adjustments = (
-        [_change("due", until, 0, 0, total_rows["due"])] if due_date else list[Adjustment]()
-    )
+    adjustments = list[Adjustment]()
+    dated_row = next((row for row in rows if row.due_date), None)
+    due_date = dated_row and dated_row.due_date
+    if dated_row and due_date:
+        extra = dated_row.override.extra
+        words = f"{shown_duration(duration(extra))} more," if extra else "extension"
+        words += f" until {shown_moment(due_date, decisions.zone)}"
+        adjustments.append(_change("due", words, 0, 0, dated_row))
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due_date)
     elif dates is not None and (handed_in is None or handed_in.late):
-        words = (
+        reason = (
             handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
         )
-        adjustments.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
+        adjustments.append(_change("unknown time", reason or UNKNOWN_TIME, 0, 0))
     exercises = [_exercise(exercise, rows, late) for exercise in result.exercises]
     recomputed = with_total(result, exercises)
     total = _plus(recomputed.score)
@@ -426,9 +587,8 @@ def of_the_absent(template: Result, decisions: Decisions, names: Sequence[str]) 
         template.model_copy(update={"handed_in": None, "adjustments": ()}), exercises
     )
     for name in names:
-        if any(
-            row.override.decision != "due" for row in decisions.rows_for(name, template.assignment)
-        ):
+        rows = decisions.rows_for(name, template.assignment)
+        if any(row.override.decision not in DATES for row in rows):
             counted = final(no_hand_in.model_copy(update={"student": name}), decisions)
             adjustments = tuple(
                 adjustment

@@ -33,7 +33,7 @@ from ..printable_text import visible_line
 from .course_yaml_schema import AssignmentRow, CourseFile, ExerciseRow, Signature, parse_signature
 
 # a step of pydantic's location that is no key: function-after[check(), int]
-_VALIDATOR = re.compile(r"[a-z-]+\[.*")
+_VALIDATOR = re.compile(r"[a-z-]+\[.*|constrained-str")
 FIGURES = "figures"  # the name of a folder beside the lessons
 
 
@@ -204,7 +204,7 @@ def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
     """Return one sentence about an unknown name of an exercise, with the nearest known name."""
     ids = {alias: e.id for e in exercises for alias in (e.id, _plain(e.stem))}
-    return f"there is no exercise {name!r}; {_near(_plain(Path(name).stem), ids)}"
+    return f"there is no exercise {name!r}; {nearest_or_all(_plain(Path(name).stem), ids)}"
 
 
 class UnknownAssignment(CourseFault):
@@ -247,14 +247,22 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     ids_by_name = {
         alias: assignment.id for assignment in assignments for alias in names[assignment]
     }
-    raise UnknownAssignment(f"there is no assignment {name!a}; {_near(folded_name, ids_by_name)}")
+    raise UnknownAssignment(
+        f"there is no assignment {name!a}; {nearest_or_all(folded_name, ids_by_name)}"
+    )
 
 
 def _is_part(text: str, names: Sequence[str]) -> bool:
     return any(text in name for name in names)
 
 
-def _near(name: str, ids: dict[str, str]) -> str:
+def nearest_or_all(name: str, ids: dict[str, str]) -> str:
+    """Return "did you mean mean?", or all names if none is similar.
+
+    Args:
+        name: the unknown name.
+        ids: the name to show, by each known name.
+    """
     near = get_close_matches(name, ids, 1)
     return (
         f"did you mean {ids[near[0]]}?"

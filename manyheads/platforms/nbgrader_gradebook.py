@@ -23,7 +23,7 @@ from sqlalchemy import Column, DateTime, MetaData, String, Table, delete, insert
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
-from ..course.final_scores import Decisions, dates_of, with_excuses
+from ..course.final_scores import Decisions, Member, dates_of, with_excuses
 from ..files import CourseFault
 from ..printable_text import visible
 from ..report.class_summary import NOT_HELD
@@ -543,11 +543,16 @@ class GradebookWriter:
             session.commit = commit
 
 
-def read_gradebook(course: Course, url: str) -> list[Result]:
+def read_gradebook(course: Course, url: str, members: Sequence[Member] = ()) -> list[Result]:
     """Return a result for every submission in the database, ordered by student and assignment.
 
     The checks of a result are the cells with points. nbgrader has no excuses, so those of
     overrides.yaml are applied. An exercise with a cell that waits for a grade by hand has no score.
+
+    Args:
+        course: the course.
+        url: the database.
+        members: the students on the roster.
 
     Raises:
         CourseFault: the database is missing, empty or damaged, or a score is no number of points.
@@ -570,7 +575,7 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         raise CourseFault(
             "the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL"
         )
-    decisions = Decisions.of_course(course)
+    decisions = Decisions.of_course(course, members)
     results = [with_excuses(result, decisions) for result in results]
     return sorted(results, key=lambda r: (r.student, r.assignment))
 

@@ -41,7 +41,7 @@ from ..judge.run_hidden_checks import Catalogue
 from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.intake_journal import ToGrade, to_grade
-from ..submission.roster_and_times import read_roster
+from ..submission.roster_and_times import Student, read_roster
 from .nbgrader_gradebook import (
     NO_EXCUSES,
     GradebookWriter,
@@ -158,8 +158,9 @@ def _autograde(
     selected = [s for s in work.submissions if fnmatchcase(s.student, directory.student_id)]
     work = replace(work, submissions=selected)
     _log_not_graded(work, log)
-    decisions = Decisions.of_course(course)
-    on_roster = _students_on_roster(course)
+    members = _students_on_roster(course)
+    decisions = Decisions.of_course(course, members)
+    on_roster = {student.id for student in members}
     names = on_roster | {folder.name for folder in handed_in.iterdir()}
     for problem in decisions.of_nobody(names, {assignment.id}):
         log.warning(problem)
@@ -195,11 +196,11 @@ def _log_not_graded(work: ToGrade, log: Any) -> None:
         report(str(entry))
 
 
-def _students_on_roster(course: Course) -> set[str]:
-    """Return the ids of the course's roster, or none if it has no roster."""
+def _students_on_roster(course: Course) -> tuple[Student, ...]:
+    """Return the students on the course's roster, or () if it has no roster."""
     if not course.file.roster:
-        return set()
-    return {student.id for student in read_roster(course.root / course.file.roster).students}
+        return ()
+    return read_roster(course.root / course.file.roster).students
 
 
 def _preprocessors(assignment: Assignment, grading: Grading) -> list[Any]:

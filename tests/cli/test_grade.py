@@ -3,6 +3,8 @@
 A judge is one of the parallel processes that grade attempts.
 """
 
+import csv
+import io
 import json
 import os
 import shutil
@@ -194,6 +196,39 @@ def test_only_option_accepts_an_override_for_an_absent_student(
     )
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "Handed in nothing" not in completed.stdout
+
+
+def test_rows_about_several_students_reach_grade_and_export(
+    run_course, tiny_copy, tmp_path, three_submissions
+):
+    replace(
+        tiny_copy / "course.yaml",
+        "    title: Averages\n",
+        "    title: Averages\n    due: 2026-03-01 09:00Z\n    late: {per_day: 50%}\n",
+    )
+    (tiny_copy / "roster.csv").write_text(
+        "id,section,group\nada,A,red\nbela,B,red\nchen,C,\nmlin,A,\n"
+    )
+    (tiny_copy / "overrides.yaml").write_text(
+        "- {section: A, exercise: running_mean, score: 3, by: Dr. X}\n"
+        "- {group: red, extra: 2 days, by: Dr. X}\n"
+        "- {student: [chen, ada], excused: true}\n"
+    )
+    for student in ("ada", "bela", "chen"):
+        stamp = three_submissions / student / "averages" / "timestamp.txt"
+        stamp.write_text("2026-03-03 08:30:00 UTC")
+    course = ("--roster", tiny_copy / "roster.csv", "--course", tiny_copy)
+    out = tmp_path / "out"
+    completed = run_course("grade", three_submissions, *course, *FAST, "--out", out)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "2 days more, until 2026-03-03 09:00 UTC by Dr. X" in completed.stdout
+    assert "score set to 3 by Dr. X" in completed.stdout
+    exported = run_course("export", out, "--format", "csv", *course)
+    rows = list(csv.DictReader(io.StringIO(exported.stdout)))
+    scores = {row["student"]: row["score"] for row in rows}
+    assert scores["mlin"] == "3", "the section's score reaches who handed in nothing"
+    assert scores["ada"] == scores["chen"] == "", "a list is excused"
+    assert "late" not in next(row["decided"] for row in rows if row["student"] == "bela")
 
 
 # the exercises of two_means, with 4 points each

@@ -10,6 +10,7 @@ from manyheads.course import load_course
 from manyheads.course.course_yaml_schema import moment
 from manyheads.course.final_scores import NAME, Decisions
 from manyheads.result import HandedIn, Result
+from manyheads.submission.roster_and_times import Student
 from tests import make
 
 BERLIN = "Europe/Berlin"
@@ -29,6 +30,11 @@ assignments:
     exercises:
       - {id: variance, title: The variance, points: 2, hint: Square it.}
 """
+MEMBERS = (
+    Student("ada", section="A", group="red"),
+    Student("bela", section="A", group="blue"),
+    Student("chen", section="B", group="red"),
+)
 # derandomize: every run uses the same inputs; no deadline: a busy machine may be slow
 FUZZ = settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -47,13 +53,13 @@ def course_folder(tmp_path: Path) -> Path:
 def decide(course_folder: Path) -> Decide:
     """Return a function that writes these rows to overrides.yaml and reads the decisions.
 
-    The first row is in line 2, after a comment.
+    The first row is in line 2, after a comment. The roster is `MEMBERS`.
     """
 
     def read(*rows: str) -> Decisions:
         text = "# mine\n" + "".join(f"- {{{row}}}\n" for row in rows)
         (course_folder / NAME).write_text(text, encoding="utf-8")
-        return Decisions.of_course(load_course(course_folder))
+        return Decisions.of_course(load_course(course_folder), MEMBERS)
 
     return read
 

@@ -16,6 +16,7 @@ from manyheads.course import final_scores, load_course
 from manyheads.course.course_yaml_schema import (
     LatePolicy,
     duration,
+    later_by,
     moment,
     read_moment,
     shown_moment,
@@ -33,13 +34,17 @@ from manyheads.files import CourseFault
 from manyheads.report.class_summary import sentences
 from manyheads.report.report_content import adjustment_text, exercise_adjustments
 from manyheads.result import with_total
+from manyheads.submission.roster_and_times import Student
 from tests import make
 
-from .conftest import BERLIN, COURSE, FUZZ, result_of_ada
+from .conftest import BERLIN, COURSE, FUZZ, MEMBERS, result_of_ada
 
 DUE, TWO_DAYS_LATE = "2026-12-01 18:00", "2026-12-03 13:00"
 ADA_MEAN, ADA_AVERAGES = "student: ada, exercise: mean, ", "student: ada, assignment: averages, "
 TOTAL_OF_5 = ADA_AVERAGES + "score: 5, by: Dr. X, comment: orally"
+SECTION_SCORE = "section: A, exercise: mean, score: 4"
+GROUP_SCORE = "group: red, exercise: mean, score: 2"
+LIST_SCORE = "student: [ada, chen], exercise: mean, score: 1"
 LATE_TEXT = "averages: 1 day 19 hours after 18:00: 2 days late"
 PENALTY_TEXT = LATE_TEXT + ", −20% (10% a day, at most 50%)"
 
@@ -95,6 +100,79 @@ PENALTY_TEXT = LATE_TEXT + ", −20% (10% a day, at most 50%)"
             (2, 10, 1, 1),
             f"{LATE_TEXT}\nmean: score set to 1 (3 → 1)\nmedian: score set to 1 (6 → 1)",
             id="no late penalty if all scores are manual",
+        ),
+        pytest.param(
+            ["section: a, assignment: averages, due: 2026-12-03 18:00, comment: no power"],
+            (9, 10, 3, 6),
+            "averages: extension until 2026-12-03 18:00 Europe/Berlin: no power",
+            id="an extension for a section, whose case does not count",
+        ),
+        pytest.param(
+            ["group: red, exercise: mean, score: 4, by: Dr. X, comment: a right idea"],
+            (8.8, 10, 4, 4.8),
+            f"{PENALTY_TEXT} (10 → 8.8)\nmean: score set to 4 by Dr. X: a right idea (3 → 4)",
+            id="a score for a group",
+        ),
+        pytest.param(
+            ["student: [bela, ada], exercise: mean, excused: true, comment: ill"],
+            (4.8, 6, 2.4, 4.8),
+            f"{PENALTY_TEXT} (6 → 4.8)\nmean: excused: counts for nothing: ill (2.4 → 0)",
+            id="an excuse for a list of students",
+        ),
+        pytest.param(
+            ["section: B, exercise: mean, score: 4", "group: blue, extra: 9 days"],
+            (7.2, 10, 2.4, 4.8),
+            f"{PENALTY_TEXT} (9 → 7.2)",
+            id="decisions about another section and another group",
+        ),
+        pytest.param(
+            ["student: ada, extra: 48 h, by: Dr. X, comment: as always"],
+            (9, 10, 3, 6),
+            "averages: 2 days more, until 2026-12-03 18:00 Europe/Berlin by Dr. X: as always",
+            id="more time",
+        ),
+        pytest.param(
+            ["section: A, assignment: averages, extra: 1 day"],
+            (8.1, 10, 2.7, 5.4),
+            "averages: 1 day more, until 2026-12-02 18:00 Europe/Berlin\n"
+            "averages: 19 hours after 18:00: 1 day late, −10% (10% a day, at most 50%) (9 → 8.1)",
+            id="more time that ended before the hand-in",
+        ),
+        pytest.param(
+            [ADA_AVERAGES + "due: 2026-12-03 18:00", "section: A, extra: 1 day"],
+            (9, 10, 3, 6),
+            "averages: extension until 2026-12-03 18:00 Europe/Berlin",
+            id="an extension that is later than more time",
+        ),
+        pytest.param(
+            [ADA_AVERAGES + "due: 2026-12-02 18:00", "section: A, extra: 2 days"],
+            (9, 10, 3, 6),
+            "averages: 2 days more, until 2026-12-03 18:00 Europe/Berlin",
+            id="more time that is later than an extension",
+        ),
+        pytest.param(
+            ["student: ada, extra: 2 days", "student: ada, assignment: averages, extra: 3 days"],
+            (9, 10, 3, 6),
+            "averages: 3 days more, until 2026-12-04 18:00 Europe/Berlin",
+            id="more time for the assignment has precedence over more time for all",
+        ),
+        pytest.param(
+            [SECTION_SCORE, GROUP_SCORE, LIST_SCORE, ADA_MEAN + "score: 0"],
+            (4.8, 10, 0, 4.8),
+            f"{PENALTY_TEXT} (6 → 4.8)\nmean: score set to 0 (3 → 0)",
+            id="a row for one student has precedence over a list",
+        ),
+        pytest.param(
+            [SECTION_SCORE, GROUP_SCORE, LIST_SCORE],
+            (5.8, 10, 1, 4.8),
+            f"{PENALTY_TEXT} (7 → 5.8)\nmean: score set to 1 (3 → 1)",
+            id="a list has precedence over a group",
+        ),
+        pytest.param(
+            [GROUP_SCORE, SECTION_SCORE],
+            (6.8, 10, 2, 4.8),
+            f"{PENALTY_TEXT} (8 → 6.8)\nmean: score set to 2 (3 → 2)",
+            id="a group has precedence over a section",
         ),
     ],
 )
@@ -267,7 +345,7 @@ def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
         (ADA_AVERAGES + "score: 11", "score 11 is more than the 10 points of averages"),
         (ADA_MEAN + "score: .nan", "finite number"),
         (ADA_MEAN + "score: !!int ''", "cannot be read as int"),
-        (ADA_MEAN, "a row has one of score, due, excused; this one has none"),
+        (ADA_MEAN, "a row has one of score, due, excused, extra; this one has none"),
         (ADA_MEAN + "score: 1, excused: true", "this one has score and excused"),
         (
             "student: 007, exercise: mean, score: 1",
@@ -295,6 +373,18 @@ def test_an_ungraded_exercise_leaves_no_total_unless_overridden(
         ),
         (ADA_MEAN + "points: 3", "points: there is no such key; there are student, "),
         ("exercise: mean, score: 3", "a row names a student"),
+        ("section: C, exercise: mean, score: 1", "no section 'C' on the roster; there are: A, B."),
+        ("group: rede, exercise: mean, score: 1", "on the roster; did you mean red?"),
+        ("student: [ada, chen, ada], exercise: mean, score: 1", "'ada' is in the list twice"),
+        ("student: [], exercise: mean, score: 1", "a row names a student or a list"),
+        ("student: [ada, 7], exercise: mean, score: 1", "student: should be a text: write it in"),
+        ("student: ada, group: red, exercise: mean, score: 1", "a section: one of them"),
+        ("section: A, answers: 3f2a, exercise: mean, comment: x", "a row with answers has"),
+        ("student: ada, extra: 0 days", "extra should be more than 0"),
+        ("student: ada, extra: -1 days", "extra: '-1 days' should be a time such as 30 min"),
+        (ADA_MEAN + "extra: 1 day", "extra is of all exercises: name the assignment in place"),
+        ("student: ada, assignment: spread, extra: 1 day", "spread has no due date to extend"),
+        (ADA_AVERAGES + "extra: 1 day, due: 2026-12-03 18:00", "this one has due and extra"),
         ("answers: 3f2a, exercise: mean", "a row with answers has an exercise and a comment"),
     ],
 )
@@ -306,6 +396,69 @@ def test_an_invalid_row_is_reported_in_one_line_with_its_line_number(decide, row
     assert says in message
     assert "Next: " in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("first_row", "second_row", "says"),
+    [
+        pytest.param(SECTION_SCORE, "section: a, exercise: mean, score: 1", "", id="a section"),
+        pytest.param(GROUP_SCORE, GROUP_SCORE, "", id="a group"),
+        pytest.param(
+            LIST_SCORE,
+            "student: [bela, chen], exercise: mean, score: 1",
+            " for 'chen'",
+            id="a student in two lists",
+        ),
+        pytest.param(
+            "student: ada, extra: 1 day", "student: ada, extra: 2 days", "", id="more time"
+        ),
+    ],
+)
+def test_a_second_row_of_the_same_form_about_a_student_is_refused(
+    decide, first_row, second_row, says
+):
+    decision = "extra" if "extra" in first_row else "score"
+    with pytest.raises(
+        CourseFault,
+        match=f":3: a second {decision} of the same{says}; the first is in line 2. Next",
+    ):
+        decide(first_row, second_row)
+
+
+def test_a_second_row_in_the_same_line_is_refused(course_folder):
+    (course_folder / NAME).write_text(f"[{{{ADA_MEAN}score: 1}}, {{{ADA_MEAN}score: 2}}]\n")
+    with pytest.raises(
+        CourseFault, match=r":1: a second score of the same; the first is in line 1"
+    ):
+        Decisions.of_course(load_course(course_folder))
+
+
+@pytest.mark.parametrize("row", [SECTION_SCORE, GROUP_SCORE])
+def test_a_row_about_a_section_or_a_group_needs_a_roster(decide, course_folder, row):
+    decide(row)
+    ungrouped = [Student("ada"), Student("bela")]
+    for members in ((), ungrouped):
+        with pytest.raises(CourseFault, match=r":2: (section A|group red) needs a roster.* Next: "):
+            Decisions.of_course(load_course(course_folder), members)
+
+
+def test_more_time_for_all_assignments_needs_a_due_date(course_folder, decide):
+    (course_folder / "course.yaml").write_text(re.sub(" *due: .*\n", "", COURSE))
+    with pytest.raises(CourseFault, match=r":2: no assignment has a due date to extend: give one"):
+        decide("student: ada, extra: 1 day")
+
+
+def test_more_time_for_all_assignments_leaves_those_without_a_due_date(decide):
+    decisions = decide("student: ada, extra: 1 day")
+    assert [row.assignment for row in decisions.rows_for("ada", "averages")] == ["averages"]
+    assert decisions.rows_for("ada", "spread") == []
+
+
+def test_a_row_about_a_section_reaches_absent_students_and_gradebooks(decide):
+    decisions = decide("section: A, exercise: mean, excused: true", "group: red, extra: 1 day")
+    (bela,) = of_the_absent(result_of_ada(), decisions, ["bela", "chen"])
+    assert (bela.student, bela.max_score) == ("bela", 6)
+    assert with_excuses(result_of_ada(), decisions).max_score == 6
 
 
 def test_an_overrides_file_without_a_list_is_refused(course_folder):
@@ -340,10 +493,19 @@ def test_a_row_about_an_unknown_student_is_reported_with_its_line(decide):
     assert decisions.of_nobody({"ada"}, {"spread"}) == []
 
 
+def test_unknown_students_in_a_list_are_reported_once(decide):
+    decisions = decide("student: [adda, bela, ada], exercise: mean, score: 4", SECTION_SCORE)
+    adda_sentence, bela_sentence = decisions.of_nobody({"ada"}, {"averages"})
+    assert ":2: there is no student 'adda' (is 'ada' meant?)." in adda_sentence
+    assert ":2: there is no student 'bela'. Next" in bela_sentence
+    standing = decide("student: adda, extra: 1 day")
+    assert len(standing.of_nobody({"ada"}, {"averages", "spread"})) == 1
+
+
 def test_the_example_in_the_documentation_is_valid(repository, tmp_path):
     page = (repository / "docs" / "decisions.md").read_text(encoding="utf-8")
     indented = re.findall(r"(?m)(?:^    .*\n)+", page)
-    _, dates, rows, *_ = (re.sub(r"(?m)^    ", "", block) for block in indented)
+    _, dates, rows, rows_about_several, *_ = (re.sub(r"(?m)^    ", "", block) for block in indented)
     top, _, assignments = dates.partition("assignments:\n")
     text = (repository / "course.yaml").read_text(encoding="utf-8")
     line = "  - id: multi_head_attention\n"
@@ -356,6 +518,10 @@ def test_the_example_in_the_documentation_is_valid(repository, tmp_path):
     assert [row.override.decision for row in decisions.rows] == ["due", "score", "excused", "score"]
     due_date = decisions.dates["multi_head_attention"].due_date
     assert due_date == datetime(2026, 12, 1, 17, tzinfo=UTC)
+    (tmp_path / NAME).write_text(rows_about_several, encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(rows_about_several), json.loads(schema.read_text("utf-8")))
+    decisions = Decisions.of_course(load_course(tmp_path), MEMBERS)
+    assert [row.override.decision for row in decisions.rows] == ["due", "score", "excused", "extra"]
 
 
 @pytest.mark.parametrize(
@@ -449,6 +615,50 @@ def test_a_platform_time_within_the_skipped_hour_is_accepted():
 def test_a_duration_is_a_number_and_a_unit(units, seconds, number, space):
     for unit in units.split():
         assert duration(f"{number}{space}{unit}") == timedelta(seconds=number * seconds)
+
+
+@pytest.mark.parametrize(
+    ("due_date", "extra", "later"),
+    [
+        ("2026-12-01 18:00", "2 days", "2026-12-03 18:00"),
+        ("2026-12-01 18:00", "36 h", "2026-12-03 06:00"),
+        ("2026-10-24 20:00", "1 day", "2026-10-25 20:00"),  # 25 hours later
+        ("2026-10-24 20:00", "10 h", "2026-10-25T04:00Z"),
+        ("2026-10-24 02:30", "1 day", "2026-10-25 02:30"),  # shown twice: the later one
+        ("2026-03-28 02:30", "1 day", "2026-03-29 03:30"),  # an hour that is skipped
+    ],
+)
+def test_more_time_counts_whole_days_by_the_local_clock(due_date, extra, later):
+    assert later_by(duration(extra), moment(due_date, BERLIN), BERLIN) == moment(later, BERLIN)
+
+
+DATE_ROWS = st.sampled_from(
+    ["due: 2026-12-01 18:00", "due: 2026-12-04 12:00", "extra: 1 min", "extra: 36 h", "extra: 9 d"]
+)
+SUBJECTS = ("student: ada", "student: [bela, ada]", "group: red", "section: A")
+
+
+@FUZZ
+@given(
+    st.dictionaries(st.tuples(st.sampled_from(SUBJECTS), st.booleans()), DATE_ROWS),
+    st.sampled_from([*MEMBERS]),
+)
+def test_no_rows_give_a_student_less_time_than_the_class(decide, rows, member):
+    """rows: a decision for each subject, and whether the row names the assignment."""
+    texts = []
+    for (subject, has_assignment), decision in rows.items():
+        if has_assignment:
+            texts.append(f"{subject}, assignment: averages, {decision}")
+        elif decision.startswith("extra"):
+            texts.append(f"{subject}, {decision}")
+    decisions = decide(*texts)
+    dates = decisions.dates["averages"]
+    due_dates = [row.due_date for row in decisions.rows_for(member.id, "averages")]
+    assert all(due_date >= dates.due_date for due_date in due_dates)
+    assert len({*due_dates}) <= 1
+    result = result_of_ada("2026-12-01 18:31").model_copy(update={"student": member.id})
+    without_rows = final(result, Decisions(decisions.zone, decisions.dates))
+    assert final(result, decisions).score >= without_rows.score
 
 
 def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | str):

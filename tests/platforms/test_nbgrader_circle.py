@@ -435,18 +435,21 @@ OVERRIDES = """\
 - {student: by_hand, exercise: running_mean, score: 3, by: Dr. X, comment: on paper}
 - {student: excused, excused: true}
 - {student: absent, due: 2026-03-09 09:00}
-- {student: orally, exercise: running_mean, score: 2}
+- {section: oral, exercise: running_mean, score: 2}
+- {group: red, extra: 2 days, by: Dr. X}
 """
 LATE_TIME, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
 TIMESTAMPS = {
     "in_time": IN_TIME,
     "late": LATE_TIME,
     "extended": LATE_TIME,
+    "in_group": LATE_TIME,
     "by_hand": LATE_TIME,
     "excused": LATE_TIME,
     "unknown": "",
 }
 FINAL_POINTS = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 0, "unknown": 4}
+FINAL_POINTS["in_group"] = 4  # more time for a group
 FINAL_POINTS["orally"] = 2  # a score in overrides.yaml, without a submission
 
 
@@ -465,7 +468,9 @@ def graded_class(once: Callable, nbgrader: Callable) -> Path:
             "    title: Averages\n    due: 2026-03-01 09:00\n",
         )
         make.add("course.yaml", DATES)(course)
-        (course / "roster.csv").write_text("\n".join(["id", *TIMESTAMPS, "absent", "orally\n"]))
+        lines = ["id,section,group", *TIMESTAMPS, "absent", "orally,oral\n"]
+        roster = "\n".join(lines).replace("in_group", "in_group,,red")
+        (course / "roster.csv").write_text(roster)
         (course / "overrides.yaml").write_text(OVERRIDES)
         for student, stamp in TIMESTAMPS.items():
             folder = course / "submitted" / student / "averages"
@@ -504,6 +509,7 @@ def test_nbgrader_commands_apply_overrides_and_a_single_late_penalty(graded_clas
         ("late", "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%)"),
         ("late", "at most 50%) (4 → 3.2)"),
         ("extended", "extension until 2026-03-09 09:00 UTC by Dr. X"),
+        ("in_group", "2 days more, until 2026-03-03 09:00 UTC by Dr. X"),
         ("by_hand", "score set to 3 by Dr. X: on paper (4 → 3)"),
         ("unknown", "handed in at an unknown time: not counted as late"),
     ],
