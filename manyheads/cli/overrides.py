@@ -10,7 +10,7 @@ from typer import Exit
 
 from ..course import Course
 from ..course.course_yaml_schema import shown_moment
-from ..course.final_scores import NAME, Decision, Decisions
+from ..course.final_scores import NAME, Decision, Decisions, latest_dated
 from ..report.report_content import Labels, labels_of
 from ..result import students_in
 from ..submission.roster_and_times import Student
@@ -19,18 +19,13 @@ from .options import (
     RESULTS,
     AssignmentOption,
     CourseOption,
-    RosterOption,
     assignment_of,
     instructors_course_of,
     open_console,
 )
 
 
-def overrides(
-    roster: RosterOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
-) -> None:
+def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
     """Show the due dates, the late policy, every row of overrides.yaml and what holds for each
     student, and say what is wrong with the rows.
 
@@ -43,7 +38,7 @@ def overrides(
     """
     loaded = instructors_course_of(course, "overrides")
     console = open_console()
-    members = students_on_roster(loaded, roster)
+    members = students_on_roster(loaded, None)
     students = known_students(loaded, members)
     assignments = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions = Decisions.of_course(loaded, members)
@@ -116,20 +111,19 @@ def _students_table(rows: Sequence[Decision], decisions: Decisions, labels: Labe
     for student, assignment in sorted(pairs):
         all_rows = [row for row in rows if student in row.students and row.assignment == assignment]
         valid_rows = decisions.rows_for(student, assignment)
-        due_text = ""
-        other_texts = list[str]()
-        for row in valid_rows:
-            if row.due_date is None:
-                other_texts.append(f"{_decision(row)}: {_subject(row, labels)}")
-            elif row.due_date > decisions.dates[assignment].due_date:
-                due_text = shown_moment(row.due_date, decisions.zone)
+        valid_overrides = [row.override for row in valid_rows]
+        dated_row = latest_dated(valid_rows)
+        due_date = dated_row and dated_row.due_date
+        other_texts = [
+            f"{_decision(row)}: {_subject(row, labels)}" for row in valid_rows if not row.due_date
+        ]
         cells = (
             student,
             labels.assignment(assignment),
-            due_text,
+            shown_moment(due_date, decisions.zone) if due_date else "",
             ", ".join(other_texts),
             ", ".join(row.line for row in valid_rows),
-            ", ".join(row.line for row in all_rows if row not in valid_rows),
+            ", ".join(row.line for row in all_rows if row.override not in valid_overrides),
         )
         table.add_row(*map(escape, cells))
     return table

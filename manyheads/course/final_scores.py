@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
+from operator import itemgetter
 from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
@@ -312,8 +313,7 @@ class Decisions:
     ) -> list[Decision]:
         """Return the rows that hold for this student's submission, in the order of the file.
 
-        If several rows decide the same, the row with the smallest rank holds. If a `due` and an
-        `extra` hold, the row with the later date counts.
+        If several rows decide the same, the row with the smallest rank holds.
 
         Args:
             student: the student's name.
@@ -330,8 +330,26 @@ class Decisions:
         by_rank = sorted(rows, key=lambda row: row.rank, reverse=True)
         valid_rows = {row.key: row for row in by_rank}
         rows = [row for row in rows if row.override.answers or row is valid_rows[row.key]]
-        latest = max((row.due_date for row in rows if row.due_date), default=None)
-        return [row for row in rows if row.due_date in (None, latest)]
+        return self._with_dates_combined(rows)
+
+    def _with_dates_combined(self, rows: list[Decision]) -> list[Decision]:
+        """Return the rows of a student, after a `due` and an `extra` among them are combined.
+
+        If the `due` is about a section or a group, the `extra` counts from it. If it is about the
+        student, only the row with the later date stays.
+        """
+        dated_rows = {row.override.decision: row for row in rows if row.due_date}
+        if len(dated_rows) < len(DATES):
+            return rows
+        due_row, extra_row = (dated_rows[name] for name in DATES)
+        own_date = due_row.due_date or datetime.min
+        if due_row.override.student is None:
+            later = later_by(duration(extra_row.override.extra or ""), own_date, self.zone)
+            combined = extra_row._replace(due_date=later)
+            return [combined if row is extra_row else row for row in rows]
+        is_extra_later = (extra_row.due_date or own_date) > own_date
+        superseded = due_row if is_extra_later else extra_row
+        return [row for row in rows if row is not superseded]
 
     def of_nobody(
         self,
@@ -359,8 +377,7 @@ class Decisions:
                 if student in groups:
                     sentences.append(
                         f"{row.location}: {student!a} is a group, with "
-                        f"{' and '.join(groups[student])}. Next: a row for each member in place of "
-                        "that line"
+                        f"{' and '.join(groups[student])}. Next: `group: {student}` in that line"
                     )
                 elif student not in names:
                     near = get_close_matches(student, list(names), 1)
@@ -385,7 +402,7 @@ def _students_of(override: Override, location: str, members: Sequence[Member]) -
     if not names:
         raise CourseFault(
             f"{location}: {override.subject} needs a roster with a column `{column}`. Next: "
-            "`roster: FILE` in course.yaml, or --roster FILE"
+            "`roster: FILE` in course.yaml"
         )
     folded_name = wanted_name.casefold()
     if folded_name not in names:
@@ -487,6 +504,12 @@ def _due_date(course: Course, assignment: Assignment, override: Override) -> dat
     return due_date
 
 
+def latest_dated(rows: Sequence[Decision]) -> Decision | None:
+    """Return the row with the latest date, or None if no row gives a date."""
+    dated_rows = [(row.due_date, row) for row in rows if row.due_date]
+    return max(dated_rows, key=itemgetter(0))[1] if dated_rows else None
+
+
 def final(result: Result, decisions: Decisions) -> Result:
     """Return the result with its final scores, and with an adjustment for each change.
 
@@ -505,7 +528,7 @@ def final(result: Result, decisions: Decisions) -> Result:
     late = None
     handed_in = result.handed_in
     adjustments = list[Adjustment]()
-    dated_row = next((row for row in rows if row.due_date), None)
+    dated_row = latest_dated(rows)
     due_date = dated_row and dated_row.due_date
     if dated_row and due_date:
         extra = dated_row.override.extra

@@ -390,7 +390,7 @@ def test_overrides_command_refuses_a_group_and_names_its_members(run_here, cours
     completed = run_here("overrides")
     assert completed.returncode == 2
     assert (
-        "overrides.yaml:1: 'red' is a group, with ada and bela. Next: a row for each"
+        "overrides.yaml:1: 'red' is a group, with ada and bela. Next: `group: red`"
     ) in output_words(completed)
 
 
@@ -399,14 +399,15 @@ ROWS_ABOUT_SEVERAL = """\
 - {group: red, exercise: mean, score: 4, by: Dr. X}
 - {student: [bela, chen], exercise: median, excused: true}
 - {student: ada, extra: 3 days, comment: As agreed.}
+- {section: C, exercise: mean, score: 1}
 """
 APPLIED_ROWS = """\
 student  assignment  due                 other              by line  in place of
-ada      Averages    2026-12-04 18:00    score 4: 01 The    2, 4     1
+ada      Averages    2026-12-05 18:00    score 4: 01 The    1, 2, 4
                      UTC                 mean
 bela     Averages    2026-12-02 18:00    excused: 02 The    1, 3
                      UTC                 median
-chen     Averages                        score 4: 01 The    2, 3
+chen     Averages                        score 4: 01 The    2, 3     5
                                          mean, excused: 02
                                          The median
 """
@@ -415,9 +416,10 @@ chen     Averages                        score 4: 01 The    2, 3
 @pytest.fixture
 def course_with_rows_about_several(course_with_decisions):
     """Write a roster and rows about a section, a group, a list and more time; return the folder."""
+    (course_with_decisions / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
     (course_with_decisions / "overrides.yaml").write_text(ROWS_ABOUT_SEVERAL)
     (course_with_decisions / "roster.csv").write_text(
-        "id,section,group\nada,A,red\nbela,A,\nchen,B,red\ndara,B,\n=ewa,B,\nzoe,B,red\n"
+        "id,section,group\nada,A,red\nbela,A,\nchen,C,red\ndara,B,\n=ewa,B,\nzoe,B,red\n"
     )
     return course_with_decisions
 
@@ -427,7 +429,7 @@ def test_overrides_command_lists_what_holds_for_each_student(
 ):
     roster = course_with_rows_about_several / "roster.csv"
     roster.write_text(roster.read_text().replace("zoe,B,red\n", ""))
-    completed = run_here("overrides", "--roster", "roster.csv", COLUMNS="80")
+    completed = run_here("overrides", COLUMNS="80")
     assert completed.returncode == 0, completed.stderr
     title, _, text = completed.stdout.partition("What holds for each student:\n")
     assert "\n1     section A   Averages  " in title
@@ -439,27 +441,27 @@ def test_overrides_command_lists_what_holds_for_each_student(
 def test_export_and_report_apply_rows_about_several_students(
     run_here, export, course_with_rows_about_several
 ):
-    rows = rows_of(export("csv", "--roster", "roster.csv"))
+    rows = rows_of(export("csv"))
     points = {(row["student"], row["exercise"]): row["score"] for row in rows}
     assert points[("ada", "mean")] == "4"
     assert points[("ada", "median")] == "6", "more time until after the hand-in"
     assert points[("bela", "mean")] == "2.7", "one day late after the section's extension"
     assert points[("dara", "mean")] == "2.4", "two days late"
     assert points[("zoe", "mean")] == "4", "a group's score reaches who handed in nothing"
-    assert "3 days more, until 2026-12-04 18:00 UTC: As agreed." in " ".join(
-        run_here("report", "results", "--roster", "roster.csv", "--students").stdout.split()
-    )
+    report = run_here("report", "results", "--students")
+    assert "3 days more, until 2026-12-05 18:00 UTC: As agreed." in output_words(report)
 
 
 @pytest.mark.parametrize("command", ["overrides", "export results --format csv", "report results"])
 def test_a_row_about_a_section_without_a_roster_is_refused(
     run_here, course_with_rows_about_several, command
 ):
+    (course_with_rows_about_several / "course.yaml").write_text(COURSE)
     completed = run_here(*command.split())
     assert (completed.returncode, completed.stdout) == (2, "")
     assert one_line_of(completed.stderr).endswith(
         "overrides.yaml:1: section A needs a roster with a column `section`. Next: `roster: FILE` "
-        "in course.yaml, or --roster FILE"
+        "in course.yaml"
     )
 
 
