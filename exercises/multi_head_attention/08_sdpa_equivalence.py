@@ -288,5 +288,10 @@ if __name__ == "__main__":
 # ## Onward
 #
 # That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its heads
-# (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`). Real models add
-# padding, shared keys, positions and a cache. These are in the second assignment: *Attention in practice*.
+# (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`).
+#
+# And let GPT-2 write with it: `course gpt2 "Once upon a time"` now puts this class, with your fast path, into all of
+# GPT-2's blocks. The text should be the same as with exercise 7, for the two paths differ by round-off only.
+#
+# Real models add padding, shared keys, positions and a cache. These are in the second assignment: *Attention in
+# practice*.
