@@ -41,8 +41,8 @@ def markdown(path: Path) -> str:
 def lesson_namespace(stem: str) -> dict[str, Any]:
     """Run the solution of a lesson, and return the names that its calculations may use.
 
-    They are the variables of the lesson, all names of this module, which come first, and `printed`:
-    what the lesson printed.
+    They are the variables of the lesson, all names of this module, which come first, and `printed`,
+    the output of the lesson.
     """
     solution = next(ROOT.glob(f"solutions/*/{stem}.py"))
     with contextlib.redirect_stdout(io.StringIO()) as output:

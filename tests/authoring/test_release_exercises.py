@@ -81,10 +81,10 @@ def test_a_nan_in_a_recording_hides_no_other_difference():
         new_sweep = with_other(sweep, answers=(numbers, *sweep.answers[1:]))
         return with_other(stored, sweeps=(new_sweep, *other_sweeps))
 
-    first = with_first_row(torch.nan, 1.0, 2.0)
-    assert differences(first, first) == []
-    assert differences(first, with_first_row(torch.nan, 1.0, 3.0)) == ["curves"]
-    assert differences(first, with_first_row(0.0, 1.0, 2.0)) == ["curves"]
+    dictionary = with_first_row(torch.nan, 1.0, 2.0)
+    assert differences(dictionary, dictionary) == []
+    assert differences(dictionary, with_first_row(torch.nan, 1.0, 3.0)) == ["curves"]
+    assert differences(dictionary, with_first_row(0.0, 1.0, 2.0)) == ["curves"]
 
 
 FILES = [

@@ -139,7 +139,7 @@ MUTANT_OF_ALL = edit(BANK, '"counts_all", "len(x)"', '"counts_all", "(len(x) + 0
 def test_a_second_release_runs_only_what_has_changed_and_writes_the_same_dictionary(
     released, edit_course, changed
 ):
-    """The dictionary is the same as that of a release that remembers nothing.
+    """The dictionary equals one that a release without memory has recorded.
 
     changed: the paths of the attempts and the ids of the mutants that the edit changes.
     """
@@ -147,7 +147,7 @@ def test_a_second_release_runs_only_what_has_changed_and_writes_the_same_diction
     with executions() as executed:
         dictionary = release_anew(released)
     codes = attempts(released)
-    # it always runs: the calls that checks make of it are those that are recorded
+    # the reference always runs: its calls in the checks are recorded
     reference = code_object_of(namespace_of(exercise_in(released).solution))
     allowed = {reference} | {codes[name] for name in changed}
     for name in changed:

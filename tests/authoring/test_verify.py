@@ -30,7 +30,7 @@ from manyheads.result import ProvedLine
 from tests.authoring.conftest import release_course
 from tests.make import REPOSITORY, TINY, add, cases, copy_course, edit, with_last_mean, write
 
-# What `course verify` claims about a course, in the words of its report.
+# the claims of `course verify`, in the words of its report
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"

@@ -229,7 +229,7 @@ def submit_with_mode(mode: int, level: int) -> Submit:
     return submit
 
 
-# by student, what the student's folder contains; the names say which path has which mode
+# how each student's folder is written; a student's name says which path has which mode
 UNREADABLE: dict[str, Submit] = {
     "student_000": submit_with_mode(0, 2),
     "student_644": submit_with_mode(0o644, 2),

@@ -48,7 +48,7 @@ def test_a_missing_dask_is_reported_with_the_extra_to_install(monkeypatch):
 
 @pytest.fixture
 def setup(tiny_copy):
-    """What the computer that starts the run sends to each worker; a hash of its files is in it."""
+    """Return what a run sends to each worker, with a hash of the files where the run started."""
     course = load_course(tiny_copy)
     plan = GradePlan(b"secret", course=tiny_copy)
     course_key = Keys(course, plan).of_course()

@@ -204,7 +204,7 @@ def test_a_check_runs_once_for_each_sequence_of_answers():
 
 
 def test_an_attempt_that_ends_is_neither_replayed_nor_changes_other_replays():
-    """Both attempts return 2 for f(1), but one of them ends before it returns f(2)."""
+    """Both attempts return 2 for f(1), but one attempt ends in the middle of f(2)."""
     runs = []
     cache = ReplayCache()
     check = check_of_two_calls(runs)

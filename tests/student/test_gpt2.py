@@ -195,8 +195,8 @@ def test_a_line_of_a_notebook_is_named_in_its_cell(box, model):
         text[: text.index(code)].count("\n") + 1 for code in ("\nclass ", "self.c_attn = ")
     )
     source = Source("07_fused_qkv.ipynb", text, cells=(1, class_line))
-    place = f"line {line - class_line + 1} of code cell 2"
-    with pytest.raises(CourseFault, match=f"which is written on {place}"):
+    cell_line = f"line {line - class_line + 1} of code cell 2"
+    with pytest.raises(CourseFault, match=f"which is written on {cell_line}"):
         with own_attention(box, Limits(), source, exercise_of(FUSED), model):
             pass
 

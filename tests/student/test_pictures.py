@@ -24,7 +24,7 @@ from tests.make import cases
 from tests.student.real import reference_source
 
 INF, NAN = float("inf"), float("nan")
-NO_ADDRESS = -1  # of a number that is not in the input
+NO_ADDRESS = -1  # drawn for a number that is not in the input
 WITHOUT_MASK = """
 import torch
 def mask_scores(scores, mask): return scores.masked_fill(~mask, -torch.inf)

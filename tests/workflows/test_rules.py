@@ -59,7 +59,7 @@ def job_problems(file_name: str, job_id: str, job: Mapping[str, Any]) -> Iterato
         yield "no timeout"
     if not isinstance(job.get("concurrency"), Mapping):
         yield "no concurrency"
-    # An environment can hold secrets. That of docs.yml, for GitHub Pages, holds none.
+    # An environment can hold secrets. The environment of docs.yml, for GitHub Pages, holds none.
     may_hold_secrets = "environment" in job and file_name != "docs.yml"
     if may_hold_secrets and "write" in expected.values():
         yield "it may write and holds secrets"
