@@ -436,16 +436,16 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## GPT-2 with your attention
 #
-# The class that you have just written *is* the attention of GPT-2. So GPT-2 can write with it, in a terminal, or in
-# a cell with `%` before the command:
+# Your `CausalSelfAttention` *is* the attention of GPT-2, without the biases. So GPT-2 can write with it. In a terminal,
+# or in a cell with `%` before the command:
 #
 #     course gpt2 "The capital of France is"
 #     course plot fused_qkv --gpt2
 #
-# The first command puts your class into all twelve blocks of GPT-2 small, loads the published weights, and continues
-# the text. Above it you see what GPT-2 writes with the right attention. Now make a famous mistake on purpose: divide by
-# √C, leave the mask out, or use `view` where `transpose` is needed. Every shape stays right, and GPT-2 writes nonsense.
-# The second command draws the twelve heads of one block. If something has to be installed first, the command says what.
+# The first command puts your class into all twelve blocks of GPT-2 small, with the published weights. GPT-2 continues
+# the text twice: first with its own attention, then with yours. Now make a famous mistake on purpose: divide by √C, leave
+# the mask out, or use `view` where `transpose` is needed. Every shape stays right, and GPT-2 writes nonsense. The second
+# command draws the twelve heads of one block. If something has to be installed first, the command says what.
 #
 # ## Onward
 #

@@ -55,13 +55,17 @@ def overrides(assignment: AssignmentOption = None, course: CourseOption = None) 
         console.say(f"{course_assignment.title}: {due_text}")
     ids = {course_assignment.id for course_assignment in assignments}
     rows = [row for row in decisions.rows if row.assignment in ids]
-    console.print(
-        _rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided"
-    )
-    if any(row.students for row in rows):
+    if rows:
+        console.print(_rows(rows, decisions.zone, labels))
+    elif decisions.rows:
+        console.print(f"{loaded.root / NAME}: no row is about {assignments[0].title}")
+    else:
+        console.print(f"{loaded.root / NAME}: nothing is decided")
+    names_students = any(row.students for row in rows)
+    if names_students:
         console.say("What holds for each student:")
         console.print(_students_table(rows, decisions, labels))
-    if rows and not students:
+    if names_students and not students:
         not_compared = (
             "Whether these students exist is not known here, without a roster, submitted/ or "
             f"{RESULTS}/. Next: `roster: FILE` in course.yaml"
@@ -82,22 +86,27 @@ def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
     table = _table("line", "student", "of", "decision", "by", "comment")
     for row in rows:
         override = row.override
-        decision = _decision(row)
+        decision = _decision_text(row)
         if row.due_date:
             decision += f" {shown_moment(row.due_date, zone)}"
-        subject = _subject(row, labels)
-        cells = (row.line, override.subject, subject, decision, override.by, override.comment)
+        title = _title(row, labels)
+        cells = (row.line, override.subject, title, decision, override.by, override.comment)
         table.add_row(*map(escape, cells))
     return table
 
 
-def _subject(row: Decision, labels: Labels) -> str:
+def _lines(rows: Sequence[Decision]) -> str:
+    """Return the numbers of the rows' lines, such as "2, 10"."""
+    return ", ".join(sorted([row.line for row in rows], key=int))
+
+
+def _title(row: Decision, labels: Labels) -> str:
     """Return the title of the exercise or assignment that a row is about."""
     exercise = row.override.exercise
     return labels.exercise(exercise) if exercise else labels.assignment(row.assignment)
 
 
-def _decision(row: Decision) -> str:
+def _decision_text(row: Decision) -> str:
     """Return for example "score 4"."""
     override = row.override
     detail = f" {override.score:g}" if override.score is not None else ""
@@ -115,15 +124,17 @@ def _students_table(rows: Sequence[Decision], decisions: Decisions, labels: Labe
         dated_row = latest_dated(valid_rows)
         due_date = dated_row and dated_row.due_date
         other_texts = [
-            f"{_decision(row)}: {_subject(row, labels)}" for row in valid_rows if not row.due_date
+            f"{_decision_text(row)}: {_title(row, labels)}"
+            for row in valid_rows
+            if not row.due_date
         ]
         cells = (
             student,
             labels.assignment(assignment),
             shown_moment(due_date, decisions.zone) if due_date else "",
             ", ".join(other_texts),
-            ", ".join(row.line for row in valid_rows),
-            ", ".join(row.line for row in all_rows if row.override not in valid_overrides),
+            _lines(valid_rows),
+            _lines([row for row in all_rows if row.override not in valid_overrides]),
         )
         table.add_row(*map(escape, cells))
     return table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
@@ -228,7 +228,7 @@ def plot(
     if gpt2:
         from ..student.gpt2 import plot_problem
 
-        console.tell(plot_problem(followed, attempt.source), style="bold red")
+        console.tell(plot_problem(followed, attempt.source), style="yellow")
     console.tell(*(picture.caption for picture in drawn))
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
     if drawn:
@@ -416,17 +416,15 @@ def gpt2(
 ) -> None:
     """Let GPT-2 write with your own attention in all of its blocks.
 
-    It is the module of exercise 08 if that is done, or of 07. The published weights (548 MB) are
+    It is the module of exercise 07 or 08 that you saved last. The published weights (548 MB) are
     downloaded once.
 
     Example: `course gpt2 "The capital of France is"`
     """
     loaded = course_of(course)
-    fitting = exercises_for_gpt2(loaded)
-    finished = done_exercises(loaded)
-    chosen = next((exercise for exercise in reversed(fitting) if exercise in finished), fitting[0])
-    attempt = read_own_attempt(loaded, chosen)
+    attempt = _saved_last([read_own_attempt(loaded, e) for e in exercises_for_gpt2(loaded)])
     attempt.must_run("check")
+    chosen = attempt.exercise
     console = open_console()
     from ..box.without_namespaces import open_own_box
     from ..student.gpt2 import compare_with_own
@@ -438,13 +436,24 @@ def gpt2(
             compared = compare_with_own(box, attempt, published, prompt)
     console.tell("With GPT-2's own attention:", indent(compared.expected, "  "))
     console.tell(f"With yours, of {chosen.id}:", indent(compared.actual, "  "))
-    size = f"The largest difference of the logits on the prompt is {compared.difference:.2g}"
+    size = f"The largest difference of the logits on the first text is {compared.difference:.2g}"
     if compared.is_rounding:
         console.tell(f"{size}: no more than rounding.", f"Next: course plot {chosen.id} --gpt2")
     else:
         console.tell(
             f"{size}: your module computes something else.", f"Next: course check {chosen.id}"
         )
+
+
+def _saved_last(attempts: Sequence[OwnAttempt]) -> OwnAttempt:
+    """Return the attempt whose file was saved last, or the first one if none is started.
+
+    If the files have the same time, as in a new clone, the later exercise counts.
+    """
+    started = [attempt for attempt in reversed(attempts) if attempt.is_started]
+    if not started:
+        return attempts[0]
+    return max(started, key=lambda attempt: attempt.path.stat().st_mtime_ns)
 
 
 def bench(

@@ -257,7 +257,7 @@ class Decision(NamedTuple):
     def rank(self) -> tuple[bool, ...]:
         """The smallest rank has precedence: a student, a list, a group, a section.
 
-        An `extra` for every assignment comes after other rows of its form.
+        The rank of an `extra` also says whether it is for every assignment.
         """
         override = self.override
         return (
@@ -289,12 +289,13 @@ class Decisions:
                 two rows decide the same, so that one would have no effect.
         """
         path = course.root / NAME
+        dates = dates_of(course)
         rows = list[Decision]()
         first_decisions = dict[object, Decision]()
         try:
             overrides, tree = read_model(path, OverridesFile, "course overrides")
         except FileNotFoundError:
-            return cls(course.file.time_zone or "", dates_of(course))
+            return cls(course.file.time_zone or "", dates)
         except OSError as error:
             raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
         for i, row in enumerate(overrides.root):
@@ -306,14 +307,15 @@ class Decisions:
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
                 raise CourseFault(f"{location}: {error}{end} {NEXT}") from None
-        return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
+        return cls(course.file.time_zone or "", dates, tuple(rows))
 
     def rows_for(
         self, student: str, assignment: str, answers: Collection[str] = ()
     ) -> list[Decision]:
-        """Return the rows that hold for this student's submission, in the order of the file.
+        """Return the rows that hold for this student's submission, first those about its due date.
 
-        If several rows decide the same, the row with the smallest rank holds.
+        If several rows give dates, the latest date counts. If several rows decide the same in
+        another way, the row with the smallest rank counts.
 
         Args:
             student: the student's name.
@@ -327,29 +329,30 @@ class Decisions:
             if row.assignment == assignment
             and (student in row.students or row.override.answers in answers)
         ]
-        by_rank = sorted(rows, key=lambda row: row.rank, reverse=True)
+        other_rows = [row for row in rows if not row.due_date]
+        by_rank = sorted(other_rows, key=lambda row: row.rank, reverse=True)
         valid_rows = {row.key: row for row in by_rank}
-        rows = [row for row in rows if row.override.answers or row is valid_rows[row.key]]
-        return self._with_dates_combined(rows)
+        decided = [row for row in other_rows if row.override.answers or row is valid_rows[row.key]]
+        return [*self._rows_of_latest_date([row for row in rows if row.due_date]), *decided]
 
-    def _with_dates_combined(self, rows: list[Decision]) -> list[Decision]:
-        """Return the rows of a student, after a `due` and an `extra` among them are combined.
+    def _rows_of_latest_date(self, rows: Sequence[Decision]) -> list[Decision]:
+        """Return the rows that give a student the latest due date. There may be none.
 
-        If the `due` is about a section or a group, the `extra` counts from it. If it is about the
-        student, only the row with the later date stays.
+        An `extra` counts from the latest `due` of the student's section or group. Then the result
+        is this `due`, and the `extra` with the date of both together.
         """
-        dated_rows = {row.override.decision: row for row in rows if row.due_date}
-        if len(dated_rows) < len(DATES):
-            return rows
-        due_row, extra_row = (dated_rows[name] for name in DATES)
-        own_date = due_row.due_date or datetime.min
-        if due_row.override.student is None:
-            later = later_by(duration(extra_row.override.extra or ""), own_date, self.zone)
-            combined = extra_row._replace(due_date=later)
-            return [combined if row is extra_row else row for row in rows]
-        is_extra_later = (extra_row.due_date or own_date) > own_date
-        superseded = due_row if is_extra_later else extra_row
-        return [row for row in rows if row is not superseded]
+        due_rows = [row for row in rows if row.override.decision == "due"]
+        extra_rows = [row for row in rows if row.override.decision == "extra"]
+        shared = latest_dated([row for row in due_rows if row.override.student is None])
+        choices = [[row] for row in due_rows]
+        for row in extra_rows:
+            if shared is None or shared.due_date is None:
+                choices.append([row])
+            else:
+                length = duration(row.override.extra or "")
+                later = later_by(length, shared.due_date, self.zone)
+                choices.append([shared, row._replace(due_date=later)])
+        return max(choices, key=lambda choice: choice[-1].due_date or datetime.min, default=[])
 
     def of_nobody(
         self,
@@ -451,7 +454,7 @@ def _decisions_of_row(
     if override.extra and not override.assignment:
         assignments = [entry.id for entry in course.assignments if entry.row.due is not None]
     if not assignments:
-        raise ValueError("no assignment has a due date to extend: give one `due` in course.yaml")
+        raise ValueError("no assignment has a due date to extend: give one a `due` in course.yaml")
     students = _students_of(override, location, members)
     return [_decision(course, location, override, id_, students) for id_ in assignments]
 
@@ -485,7 +488,10 @@ def _decision(
 
 
 def _due_date(course: Course, assignment: Assignment, override: Override) -> datetime | None:
-    """Return the due date that a row gives, or None. Raises ValueError if it gives no more time."""
+    """Return the due date that a row gives, or None if it gives none.
+
+    Raises ValueError if the assignment has no due date, or a later one than the row.
+    """
     if override.decision not in DATES:
         return None
     if assignment.row.due is None:
@@ -528,13 +534,14 @@ def final(result: Result, decisions: Decisions) -> Result:
     late = None
     handed_in = result.handed_in
     adjustments = list[Adjustment]()
-    dated_row = latest_dated(rows)
-    due_date = dated_row and dated_row.due_date
-    if dated_row and due_date:
-        extra = dated_row.override.extra
-        words = f"{shown_duration(duration(extra))} more," if extra else "extension"
-        words += f" until {shown_moment(due_date, decisions.zone)}"
-        adjustments.append(_change("due", words, 0, 0, dated_row))
+    due_date = None
+    for row in rows:
+        if row.due_date:
+            extra = row.override.extra
+            words = f"{shown_duration(duration(extra))} more," if extra else "extension"
+            words += f" until {shown_moment(row.due_date, decisions.zone)}"
+            adjustments.append(_change("due", words, 0, 0, row))
+            due_date = row.due_date  # the last row has the latest date
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due_date)
     elif dates is not None and (handed_in is None or handed_in.late):

@@ -1,11 +1,11 @@
 """Put a student's attention into GPT-2. GPT-2's layers have biases; those of the lesson have none.
 
-The student's class is built with one head more, of the same size, and so with that many channels
-more. In its input, the first of the new channels is always 1, and the others are 0. The column of
-`qkv.weight` that reads this channel holds GPT-2's biases of q, k and v. The new head has zeros as q
-and k, and its v copies the channel: for any tokens that it may see, its output is 1. The column of
-`proj.weight` that reads this 1 holds GPT-2's last bias, and the first channels of the output are
-GPT-2's own.
+The student's class is built with one extra head, and so with hd extra channels. In its input, the
+first extra channel is always 1 and the others are 0. So the column of `qkv.weight` for the first
+extra channel can hold GPT-2's biases of q, k and v. In the extra head, q and k are 0 and v copies
+the 1. The weights of a token add up to 1, so the first number of the head's output is 1. The column
+of `proj.weight` for this number holds the bias of GPT-2's projection. The extra channels of the
+output are dropped.
 
 `compare_with_own` lets GPT-2 write with these modules, which run in the student's box, and with its
 own attention. `gpt2_example` is a call for `course plot`.
@@ -45,10 +45,10 @@ from .trace import Followed
 from .train_model import SENTENCE
 
 NEW_TOKENS = 30  # that GPT-2 writes after the prompt
-PLOTTED = 4  # the plotted block: in the published model, one of its heads looks one token back
+PLOTTED_BLOCK = 4  # in the published model, one of its heads looks one token back
 ROUNDING = 1e-4  # of the largest logit: float32 computes a right attention in another order
-# All replies of an attempt together may have four times as many. For 1024 tokens, the 12 blocks
-# send 78 MiB as float64, and this 31 times.
+# The limit of one reply. The box allows four times as much for all replies of an attempt together.
+# For 1024 tokens, the 12 blocks send 78 MiB as float64, and they do so 31 times: 2.4 GiB.
 REPLY_MIB = 640
 
 
@@ -120,32 +120,36 @@ def _output_problem(output: Output, x: Tensor) -> str:
     """Return the fault of a module's output for this input, or ""."""
     y = output.tensor
     if y is None:
-        return f"{kind_name(output.came)}; a tensor (B, T, C) is asked"
+        return f"{kind_name(output.came)}, where a tensor (B, T, C) is expected"
     if y.shape != x.shape or y.dtype != x.dtype:
         actual, expected = (f"{dtype_name(t.dtype)} {tuple(t.shape)}" for t in (y, x))
-        return f"{actual}; (B, T, C) is asked, {expected}"
+        return f"{actual}, where (B, T, C) is expected: {expected}"
     if not y.isfinite().all():
         return "NaN or infinite numbers, and GPT-2 can write nothing with these"
     return ""
 
 
 def misfit(reply: Reply, build: Build, source: Source) -> str:
-    """Return a sentence about the first weight of GPT-2 that fits nothing in a module, or "".
+    """Return a sentence about the first weight of GPT-2 that a module does not have, or "".
 
-    If the module has the weight in another size, or another weight, its line is named.
+    The module may have the weight in another shape or under another name. The sentence then names
+    the parameter and its line.
     """
     state = build.state or {}
     for name in [name for facts in reply.modules for name in facts.unloaded if name in state]:
+        shape = tuple(state[name].shape)
         problem = f"GPT-2's weights do not fit: your {build.target} has no {name} "
-        problem += f"of the shape {tuple(state[name].shape)}"
+        problem += f"of the shape {shape}"
         parameters = reply.modules[0].parameters
         candidates = [p for p in parameters if p == name or p not in state]
-        for candidate in sorted(candidates, key=lambda p: p != name)[:1]:
+        candidates.sort(key=lambda p: (p != name, parameters[p].shape != shape))
+        for candidate in candidates[:1]:
             problem += f"; it has {sanitize(candidate)} of {parameters[candidate].shape}"
             assigns = re.compile(rf"\bself\.{re.escape(candidate.partition('.')[0])}\s*[:=,]")
             lines = (at for at, code in enumerate(source.lines, 1) if assigns.search(code))
             problem += next((f", which is written on line {line}" for line in lines), "")
-        return f"{problem}."
+        width = build.kwargs["n_embd"]
+        return f"{problem}. Here C is {width}, with one extra head for GPT-2's biases."
     return ""
 
 
@@ -156,7 +160,7 @@ class Comparison:
     Attributes:
         expected: The text with GPT-2's own attention. It begins with the prompt.
         actual: The text with the student's.
-        difference: The largest difference between their logits on the prompt.
+        difference: The largest difference of the logits on `expected`, between both attentions.
         is_rounding: Whether the difference is as small as rounding.
     """
 
@@ -181,19 +185,18 @@ def compare_with_own(
         limit = f"GPT-2 can continue 1 to {model.sizes.n_positions - 1}"
         raise CourseError(f"the prompt has {len(ids)} tokens; {limit}. Next: course gpt2")
 
-    def write(attention: Attention) -> tuple[Tensor, str]:
-        logits = model.logits(model.hidden(torch.tensor([ids]), attention))  # (1, T, V)
-        if not logits.isfinite().all():
-            raise AttemptStopped("With your attention, GPT-2's logits are NaN or infinite.")
-        written = continue_text(model, ids, min(NEW_TOKENS, free), attention)
-        return logits, published.tokenizer.decode(written)
-
+    count = min(NEW_TOKENS, free)
+    expected_ids = continue_text(model, ids, count, model.attention)
+    expected_logits = model.logits(model.hidden(torch.tensor([expected_ids]), model.attention))
     limits = attempt.course.limits.for_worker()
     with own_attention(box, limits, attempt.source, attempt.exercise, model) as attention:
-        logits, actual = write(attention)
-    expected_logits, expected = write(model.attention)
+        logits = model.logits(model.hidden(torch.tensor([expected_ids]), attention))  # (1, T, V)
+        if not logits.isfinite().all():
+            raise AttemptStopped("With your attention, GPT-2's logits are NaN or infinite.")
+        actual_ids = continue_text(model, ids, count, attention)
     difference = float((logits - expected_logits).abs().max())
     is_rounding = difference <= ROUNDING * float(expected_logits.abs().max())
+    expected, actual = map(published.tokenizer.decode, (expected_ids, actual_ids))
     return Comparison(expected, actual, difference, is_rounding)
 
 
@@ -206,7 +209,7 @@ def gpt2_example(exercise: Exercise, published: PublishedGPT2) -> Example:
     """
     assert exercise.train is not None
     model = published.model
-    sizes, number = model.sizes, min(PLOTTED, model.sizes.n_layer - 1)
+    sizes, number = model.sizes, min(PLOTTED_BLOCK, model.sizes.n_layer - 1)
     ids = published.tokenizer.encode(SENTENCE).ids[:MOST]
     inputs: list[Tensor] = []
 
@@ -237,7 +240,7 @@ def gpt2_example(exercise: Exercise, published: PublishedGPT2) -> Example:
 
 
 def plot_problem(followed: Followed, source: Source) -> str:
-    """Return a sentence that says why the heads in GPT-2 are not drawn or wrong, or ""."""
+    """Return a sentence that says why no heads of GPT-2 are drawn, or why they are wrong, or ""."""
     for example, traced in followed.traced_examples:
         if not example.heads or not isinstance(example.call.subject, Build):
             continue
@@ -246,5 +249,8 @@ def plot_problem(followed: Followed, source: Source) -> str:
         if problem := misfit(traced.reply, example.call.subject, source):
             return in_cells(problem, source)
         if weights_by_call(example, traced)[0] is None:
-            return "Your module shows no table of weights for each head: none is drawn for GPT-2."
+            return (
+                "No heads of GPT-2 are drawn: your module makes no table of weights for each head. "
+                "It can still be right."
+            )
     return ""

@@ -90,7 +90,7 @@ class GPT2:
         qkv = self._linear(f"h.{number}.attn.c_attn", x)  # (B, T, 3C)
         q, k, v = (x.view(heads).transpose(1, 2) for x in qkv.split(C, dim=-1))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, nh, T, hd)
-        y = y.transpose(1, 2).reshape(B, T, C)  # (B, T, C)
+        y = y.movedim(1, 2).flatten(2)  # (B, T, C)
         return self._linear(f"h.{number}.attn.c_proj", y)
 
     def _linear(self, name: str, x: Tensor) -> Tensor:

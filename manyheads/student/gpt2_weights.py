@@ -42,8 +42,8 @@ def fetch(tell: Callable[[str], object]) -> PublishedGPT2:
         tell: Announces the download.
 
     Raises:
-        CourseError: The extra is not installed, the download fails, or a file is another one than
-            it should be.
+        CourseError: The extra is not installed, the download fails, or a file cannot be read or
+            has the wrong content.
     """
     try:
         import huggingface_hub
@@ -53,7 +53,7 @@ def fetch(tell: Callable[[str], object]) -> PublishedGPT2:
             f"GPT-2 needs the package {error.name}, which this Python does not have. "
             "Next: pip install 'manyheads[gpt2]' -c constraints.txt"
         ) from None
-    names = (CONFIG, TOKENIZER, WEIGHTS)
+    names = (CONFIG, TOKENIZER, WEIGHTS)  # the weights last, as they take longest
     paths = [huggingface_hub.try_to_load_from_cache(REPOSITORY, name) for name in names]
     if not all(isinstance(path, str) for path in paths):
         with _failed_download_as_fault():
@@ -61,24 +61,24 @@ def fetch(tell: Callable[[str], object]) -> PublishedGPT2:
             size = huggingface_hub.get_hf_file_metadata(url).size or 0  # without the hub's retries
             tell(f"GPT-2 is not on this machine yet: {size / 1e6:.0f} MB are downloaded once.")
             paths = [huggingface_hub.hf_hub_download(REPOSITORY, name) for name in names]
-    config, tokenizer, weights = (Path(str(path)) for path in paths)
-    with _wrong_file_as_fault(config):
-        sizes = read_sizes(config)
-    with _wrong_file_as_fault(weights):
-        model = read_model(sizes, weights)
-    with _wrong_file_as_fault(tokenizer):
-        reader = tokenizers.Tokenizer.from_file(str(tokenizer))
-        if (count := reader.get_vocab_size()) > sizes.vocab_size:
+    config_path, tokenizer_path, weights_path = (Path(str(path)) for path in paths)
+    with _wrong_file_as_fault(config_path):
+        sizes = read_sizes(config_path)
+    with _wrong_file_as_fault(weights_path):
+        model = read_model(sizes, weights_path)
+    with _wrong_file_as_fault(tokenizer_path):
+        tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_path))
+        if (count := tokenizer.get_vocab_size()) > sizes.vocab_size:
             raise ValueError(f"it has {count} tokens, and the model has {sizes.vocab_size}")
-    return PublishedGPT2(model, reader)
+    return PublishedGPT2(model, tokenizer)
 
 
 @contextmanager
 def _failed_download_as_fault() -> Iterator[None]:
     """Turn an exception of the hub into a CourseError.
 
-    The hub passes on exceptions of several libraries, so all types are caught. The hub wraps a
-    failed request in an exception about its cache.
+    The hub passes on exceptions of several libraries, so all types are caught. The cause of
+    an exception about the hub's cache is the failed request.
     """
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import HfHubHTTPError
@@ -87,14 +87,18 @@ def _failed_download_as_fault() -> Iterator[None]:
         yield
     except Exception as error:
         causes = [error, *filter(None, [error.__cause__])]
-        answers = [e.response.status_code for e in causes if isinstance(e, HfHubHTTPError)]
+        status_codes = [e.response.status_code for e in causes if isinstance(e, HfHubHTTPError)]
+        numbers = {e.errno for e in causes if isinstance(e, OSError)}
         problem = f"GPT-2 could not be downloaded ({sanitize(describe_error(causes[-1]))})"
         next_step = "check the network"
-        if any(isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT) for e in causes):
+        if numbers & {errno.ENOSPC, errno.EDQUOT}:
             problem = f"the disk of {HF_HUB_CACHE} is full, and GPT-2 needs 548 MB there"
             next_step = "make room there, or set HF_HOME to a folder on another disk"
-        elif answers:
-            problem = f"{REPOSITORY} could not be downloaded: the server answers {answers[0]}"
+        elif numbers & {errno.EACCES, errno.EPERM, errno.EROFS}:
+            problem = f"{HF_HUB_CACHE} may not be written, and GPT-2 is kept there"
+            next_step = "set HF_HOME to a folder of yours"
+        elif status_codes:
+            problem = f"{REPOSITORY} could not be downloaded: the server answers {status_codes[0]}"
             next_step = "try it later, or ask your instructor for the files"
         raise CourseError(f"{problem}. Next: {next_step}, then: course gpt2") from None
 
@@ -103,10 +107,15 @@ def _failed_download_as_fault() -> Iterator[None]:
 def _wrong_file_as_fault(path: Path) -> Iterator[None]:
     """Turn an exception about the content of a file into a CourseError.
 
-    The readers of safetensors and tokenizers have their own types of exceptions.
+    The readers of safetensors and tokenizers have their own types of exceptions. If a file cannot
+    be read, its content can still be right.
     """
     try:
         yield
+    except (OSError, MemoryError) as error:
+        raise CourseError(
+            f"{path} cannot be read ({describe_error(error)}). Next: course gpt2"
+        ) from None
     except Exception as error:
         # the hub would take the same content again from another folder of its cache
         folder = quote(str(path.parents[2]))

@@ -452,6 +452,18 @@ def test_export_and_report_apply_rows_about_several_students(
     assert "3 days more, until 2026-12-05 18:00 UTC: As agreed." in output_words(report)
 
 
+def test_overrides_command_says_that_no_row_is_about_the_assignment(
+    run_here, course_with_rows_about_several
+):
+    course_yaml = course_with_rows_about_several / "course.yaml"
+    second = "  - id: spread\n    title: Spread\n    exercises:\n"
+    exercise = "      - {id: variance, title: Variance, points: 2, hint: Square it.}\n"
+    course_yaml.write_text(course_yaml.read_text() + second + exercise)
+    completed = run_here("overrides", "--assignment", "spread")
+    assert completed.returncode == 0
+    assert "overrides.yaml: no row is about Spread" in output_words(completed)
+
+
 @pytest.mark.parametrize("command", ["overrides", "export results --format csv", "report results"])
 def test_a_row_about_a_section_without_a_roster_is_refused(
     run_here, course_with_rows_about_several, command

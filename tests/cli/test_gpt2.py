@@ -27,7 +27,10 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def student_folder(tmp_path) -> Path:
-    """Return a student's folder of the real course, in which exercises 07 and 08 are right."""
+    """Return a student's folder of the real course, in which exercises 07 and 08 are right.
+
+    Exercise 07 was saved last.
+    """
     folder = tmp_path / "mine"
     exercises = Path("exercises/multi_head_attention")
     for name in ("fingerprints", "trained"):
@@ -35,7 +38,7 @@ def student_folder(tmp_path) -> Path:
         for path in (REPOSITORY / exercises / name).glob("0[2578]_*"):
             shutil.copy(path, folder / exercises / name)
     shutil.copy(REPOSITORY / "course.yaml", folder)
-    for id_ in (FUSED, SDPA, "causal_mask"):
+    for id_ in (SDPA, "causal_mask", FUSED):
         script = exercise_of(id_).script.relative_to(REPOSITORY)
         (folder / script).write_text(reference_source(id_), encoding="utf-8")
     return folder
@@ -88,7 +91,7 @@ def test_gpt2_is_downloaded_once_and_writes_the_same_with_a_right_attention(cour
     assert own_heading == "With yours, of fused_qkv:"
     assert re.fullmatch(r"  The keys( \S+){30}", expected)
     assert actual == expected
-    assert difference.startswith("The largest difference of the logits on the prompt is ")
+    assert difference.startswith("The largest difference of the logits on the first text is ")
     assert difference.endswith(": no more than rounding.")
     assert next_step == "Next: course plot fused_qkv --gpt2"
     from_cache = course("gpt2", "The keys")
@@ -106,11 +109,28 @@ def test_a_wrong_attention_is_shown_beside_the_right_one(course_with_gpt2, scrip
     assert next_step == "Next: course check fused_qkv"
 
 
-def test_the_module_of_exercise_08_is_used_once_that_is_done(course_with_gpt2):
-    assert course_with_gpt2("check", SDPA).returncode == 0
+def test_the_module_that_was_saved_last_is_used(course_with_gpt2, student_folder):
+    later = student_folder / exercise_of(SDPA).script.relative_to(REPOSITORY)
+    later.write_text(reference_source(SDPA).replace("math.sqrt(", "math.sqrt(13 * "))
     completed = course_with_gpt2("gpt2")
     assert completed.returncode == 0
     assert "With yours, of sdpa_equivalence:" in completed.stdout.splitlines()
+
+
+def test_an_untouched_exercise_08_is_not_used_even_if_it_is_newer(course_with_gpt2, student_folder):
+    later = exercise_of(SDPA).script
+    shutil.copyfile(later, student_folder / later.relative_to(REPOSITORY))
+    completed = course_with_gpt2("gpt2")
+    assert completed.returncode == 0
+    assert "With yours, of fused_qkv:" in completed.stdout.splitlines()
+
+
+def test_a_prompt_of_one_token_shows_a_wrong_scale(course_with_gpt2, script):
+    """The softmax over one token is 1 with every scale, so later tokens must count."""
+    make.replace(script, "math.sqrt(self.head_dim)", "math.sqrt(C)")
+    completed = course_with_gpt2("gpt2", "Alice")
+    assert completed.returncode == 0
+    assert completed.stdout.splitlines()[-2].endswith(": your module computes something else.")
 
 
 @pytest.mark.parametrize(
@@ -156,6 +176,17 @@ def test_a_wrong_file_is_named_with_its_folder_in_the_cache(course, files, tmp_p
     folder = tmp_path / "hub" / "hub" / "models--openai-community--gpt2"
     assert fault.endswith(f". Next: rm -r {folder}\n")
     assert folder.is_dir()
+
+
+def test_a_file_that_cannot_be_read_is_not_called_wrong(course_with_gpt2, tmp_path):
+    """To read /proc/self/mem from its start is an error, as with a broken disk."""
+    (config,) = (tmp_path / "hub").rglob("config.json")
+    config.unlink()
+    config.symlink_to("/proc/self/mem")
+    assert fault_of(course_with_gpt2("gpt2")) == (
+        f"course: {config} cannot be read (OSError: [Errno 5] Input/output error). "
+        "Next: course gpt2\n"
+    )
 
 
 @pytest.fixture

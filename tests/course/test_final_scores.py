@@ -153,14 +153,30 @@ PENALTY_TEXT = LATE_TEXT + ", −20% (10% a day, at most 50%)"
         pytest.param(
             ["section: A, assignment: averages, due: 2026-12-02 18:00", "student: ada, extra: 1 d"],
             (9, 10, 3, 6),
+            "averages: extension until 2026-12-02 18:00 Europe/Berlin\n"
             "averages: 1 day more, until 2026-12-03 18:00 Europe/Berlin",
             id="more time counts from the date of the section",
+        ),
+        pytest.param(
+            ["student: ada, extra: 1 day", "section: A, extra: 2 days"],
+            (9, 10, 3, 6),
+            "averages: 2 days more, until 2026-12-03 18:00 Europe/Berlin",
+            id="the longer time of a section",
+        ),
+        pytest.param(
+            [
+                ADA_AVERAGES + "due: 2026-12-02 18:00",
+                "section: A, assignment: averages, due: 2026-12-03 18:00",
+            ],
+            (9, 10, 3, 6),
+            "averages: extension until 2026-12-03 18:00 Europe/Berlin",
+            id="the later date of a section",
         ),
         pytest.param(
             ["student: ada, extra: 2 days", "student: ada, assignment: averages, extra: 3 days"],
             (9, 10, 3, 6),
             "averages: 3 days more, until 2026-12-04 18:00 Europe/Berlin",
-            id="more time for the assignment has precedence over more time for all",
+            id="the longer of two times for one student",
         ),
         pytest.param(
             [SECTION_SCORE, GROUP_SCORE, LIST_SCORE, ADA_MEAN + "score: 0"],
@@ -649,7 +665,7 @@ SUBJECTS = ("student: ada", "student: [bela, ada]", "group: red", "section: A")
     st.dictionaries(st.tuples(st.sampled_from(SUBJECTS), st.booleans()), DATE_ROWS),
     st.sampled_from([*MEMBERS]),
 )
-def test_no_rows_give_a_student_less_time_than_the_class(decide, rows, member):
+def test_no_row_takes_time_from_a_student(decide, rows, member):
     """rows: a decision for each subject, and whether the row names the assignment."""
     texts = []
     for (subject, has_assignment), decision in rows.items():
@@ -661,9 +677,14 @@ def test_no_rows_give_a_student_less_time_than_the_class(decide, rows, member):
     dates = decisions.dates["averages"]
     due_dates = [row.due_date for row in decisions.rows_for(member.id, "averages")]
     assert all(due_date >= dates.due_date for due_date in due_dates)
+    assert due_dates == sorted(due_dates)
     result = result_of_ada("2026-12-01 18:31").model_copy(update={"student": member.id})
     without_rows = final(result, Decisions(decisions.zone, decisions.dates))
     assert final(result, decisions).score >= without_rows.score
+    for row in decisions.rows:
+        other_rows = tuple(other for other in decisions.rows if other is not row)
+        without_row = Decisions(decisions.zone, decisions.dates, other_rows)
+        assert final(result, decisions).score >= final(result, without_row).score
 
 
 def counted_with(due_date: datetime, policy: LatePolicy, handed_in: datetime | str):

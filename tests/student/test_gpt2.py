@@ -134,6 +134,13 @@ def test_a_famous_mistake_gives_other_logits(logits_with, expected_logits, old, 
             id="another size",
         ),
         pytest.param(
+            "bias=False)\n        self.proj = nn.Linear(n_embd, n_embd, bias=False)",
+            "bias=True)\n        self.out = nn.Linear(n_embd, n_embd, bias=False)",
+            "GPT-2's weights do not fit: your CausalSelfAttention has no proj.weight of the shape "
+            "(65, 65); it has out.weight of (65, 65), which is written on line",
+            id="a bias before a renamed layer",
+        ),
+        pytest.param(
             "return self.resid_dropout(self.proj(y))",
             "raise RuntimeError('no more')",
             "Your code raised RuntimeError on line {}, in block 1 of GPT-2. Python says: no more",
@@ -142,21 +149,21 @@ def test_a_famous_mistake_gives_other_logits(logits_with, expected_logits, old, 
         pytest.param(
             "return self.resid_dropout(self.proj(y))",
             "return self.proj(y), weights",
-            "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked, in block 1 of "
-            "GPT-2.",
+            "CausalSelfAttention returns a tuple, where a tensor (B, T, C) is expected, in block "
+            "1 of GPT-2.",
             id="a tuple",
         ),
         pytest.param(
             "return self.resid_dropout(self.proj(y))",
             "return self.proj(y)[:, :3]",
-            "CausalSelfAttention returns float32 (1, 3, 65); (B, T, C) is asked, "
+            "CausalSelfAttention returns float32 (1, 3, 65), where (B, T, C) is expected: "
             "float32 (1, 11, 65), in block 1 of GPT-2.",
             id="another shape",
         ),
         pytest.param(
             "return self.resid_dropout(self.proj(y))",
             "return self.proj(y).double()",
-            "CausalSelfAttention returns float64 (1, 11, 65); (B, T, C) is asked, "
+            "CausalSelfAttention returns float64 (1, 11, 65), where (B, T, C) is expected: "
             "float32 (1, 11, 65), in block 1 of GPT-2.",
             id="another dtype",
         ),
@@ -221,7 +228,8 @@ def test_logits_that_are_not_finite_have_a_sentence(box, published):
         pytest.param("einsum", "", id="a table for each head"),
         pytest.param(
             "loop_over_queries",
-            "Your module shows no table of weights for each head: none is drawn for GPT-2.",
+            "No heads of GPT-2 are drawn: your module makes no table of weights for each head. It "
+            "can still be right.",
             id="a row for each query",
         ),
     ],
