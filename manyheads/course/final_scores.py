@@ -346,9 +346,10 @@ class Decisions:
         shared = latest_dated([row for row in due_rows if row.override.student is None])
         choices = [[row] for row in due_rows]
         for row in extra_rows:
-            if shared is None or shared.due_date is None:
+            if shared is None:
                 choices.append([row])
             else:
+                assert shared.due_date is not None
                 length = duration(row.override.extra or "")
                 later = later_by(length, shared.due_date, self.zone)
                 choices.append([shared, row._replace(due_date=later)])

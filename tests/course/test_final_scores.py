@@ -464,6 +464,29 @@ def test_a_row_about_a_section_or_a_group_needs_a_roster(decide, course_folder, 
             Decisions.of_course(load_course(course_folder), members)
 
 
+def test_a_row_about_equal_answers_says_so(decide):
+    (row,) = decide("answers: 3f2a, exercise: mean, comment: Divide by n.").rows
+    assert row.override.subject == "who answers 3f2a"
+
+
+def test_the_late_policy_of_an_assignment_replaces_that_of_the_course(course_folder):
+    own_policy = "    due: 2026-12-01 18:00\n    late: {per_day: 40%, at_most: 80%}\n"
+    text = COURSE.replace("    due: 2026-12-01 18:00\n", own_policy)
+    assert text != COURSE
+    (course_folder / "course.yaml").write_text(text)
+    decisions = Decisions.of_course(load_course(course_folder))
+    assert final(result_of_ada(TWO_DAYS_LATE), decisions).score == pytest.approx(1.8)
+
+
+def test_a_course_without_a_time_zone_shows_dates_in_utc(course_folder):
+    text = re.sub("time_zone: .*\n", "", COURSE).replace("18:00", "18:00Z")
+    (course_folder / "course.yaml").write_text(text)
+    (course_folder / NAME).write_text(f"- {{{ADA_AVERAGES}due: 2026-12-03 18:00Z}}\n")
+    decisions = Decisions.of_course(load_course(course_folder))
+    (adjustment,) = final(result_of_ada("2026-12-03T13:00Z"), decisions).adjustments
+    assert adjustment.words == "extension until 2026-12-03 18:00 UTC"
+
+
 def test_more_time_for_all_assignments_needs_a_due_date(course_folder, decide):
     (course_folder / "course.yaml").write_text(re.sub(" *due: .*\n", "", COURSE))
     with pytest.raises(CourseFault, match=r":2: no assignment has a due date to extend: give one"):
